@@ -1,0 +1,179 @@
+//! One event of a history: a line of `history.jsonl`.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// The process that injects and heals faults.
+pub const NEMESIS: &str = "nemesis";
+
+/// The process under whose name the storage's own log is read into the history when the run ends.
+pub const STORAGE: &str = "storage";
+
+/// What an event says of its operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// The operation was begun.
+    Invoke,
+    /// It happened, between its invocation and this event.
+    Ok,
+    /// It certainly did not happen.
+    Fail,
+    /// It may have happened at any time since its invocation; or a remark that completes nothing (`lost`, `exit`).
+    Info,
+}
+
+/// What an operation does (the field `f`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Function {
+    /// Ask for the lock. `lock`, `ttl_ms`; ok: `token` and `validity` where the service has them; fail: `error` is `busy`.
+    Acquire,
+    /// Ask for more time on a grant. `lock`, `grant`; ok: `validity`; fail: the lock is lost.
+    Extend,
+    /// Give the lock back. `lock`, `grant`; fail: it was no longer held.
+    Release,
+    /// Ask the service whether it still holds the grant to be valid. `lock`, `grant`; ok: `held`.
+    Held,
+    /// Always `info`: the client was told that it no longer holds `grant`; `error` says by what.
+    Lost,
+    /// The work that the lock protects: it began (`invoke`) and ended (`ok`). `grant`.
+    Work,
+    /// Read the document. `document`, `grant`; ok: `version`, `value`.
+    Read,
+    /// Write the document. `document`, `grant`, `value`, `based_on`, and `token` where it is sent along;
+    /// ok: `version`; fail: `error` is `rejected` (the fence) or what else forbade it.
+    Write,
+    /// A named point that a trigger waited for: reached (`invoke`), and left (`ok`). `point`, `grant`, `nth`.
+    Point,
+    /// A fault begins. `step` (index in the plan), `fault`, `on`, `engine`; ok: `evidence` that it took hold;
+    /// info: injected, but nothing shows that it took hold; fail: not injected.
+    Inject,
+    /// A fault ends. The same fields; ok: `evidence` that it is over.
+    Heal,
+    /// The storage's log of accepted writes is read, by [`STORAGE`]: invoke, one [`Function::Accepted`] a row, ok with `entries`.
+    Log,
+    /// Always `ok`, by [`STORAGE`]: one row of that log. `op` is the write's; `document`, `version`, `value`, `token`.
+    Accepted,
+    /// Always `info`: the process of a client ended; `error` says how.
+    Exit,
+}
+
+/// One line of a history. Which of the optional fields are there depends on `f` (see [`Function`]) and `type`.
+///
+/// All times are nanoseconds since the run's monotonic base, all durations carry their unit in the name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event<'a> {
+    /// When it was recorded.
+    pub t: u64,
+    /// Who did it: `c1`, after a restart `c1.2`, [`NEMESIS`] or [`STORAGE`].
+    #[serde(borrow)]
+    pub process: Cow<'a, str>,
+    /// The operation, unique in a run; a completion carries the op of its invocation.
+    pub op: u64,
+    /// What the event says of the operation.
+    #[serde(rename = "type")]
+    pub kind: Kind,
+    /// What the operation does.
+    pub f: Function,
+    /// The name of the lock.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<Cow<'a, str>>,
+    /// The `op` of the acquire under whose grant this is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<u64>,
+    /// The fencing token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<u64>,
+    /// The instant until which the grant may be relied on; absent for a lock without expiry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validity: Option<u64>,
+    /// The time to live that was asked for, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// How long the service was to wait for a busy lock, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_ms: Option<u64>,
+    /// What the service answered to `held`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<bool>,
+    /// The name of the document.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub document: Option<Cow<'a, str>>,
+    /// The version of the document that was read or that the write made. An untouched document has version 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<u64>,
+    /// The version that the written value was computed from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub based_on: Option<u64>,
+    /// The value read or written; written values are unique in a run. An untouched document has the empty value.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Cow<'a, str>>,
+    /// The rows of the storage's log, on the completion of `log`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entries: Option<u64>,
+    /// The named point of a client.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub point: Option<Cow<'a, str>>,
+    /// The how-manieth grant of the process this is, counted from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nth: Option<u64>,
+    /// The fault's index in the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<usize>,
+    /// The fault's name.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Cow<'a, str>>,
+    /// The hosts that the fault struck, resolved (`leader` stands here as the host that led).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<Vec<String>>,
+    /// By what the fault was made: `sigstop`, `libfaketime`, `netem`, `nfqueue`, …
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<Cow<'a, str>>,
+    /// What shows that the fault took hold, or that it is over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Map<String, Value>>,
+    /// Why it failed, or why the outcome is unknown.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Cow<'a, str>>,
+}
+
+impl<'a> Event<'a> {
+    /// An event with none of the optional fields.
+    pub fn new(t: u64, process: impl Into<Cow<'a, str>>, op: u64, kind: Kind, f: Function) -> Self {
+        Event {
+            t,
+            process: process.into(),
+            op,
+            kind,
+            f,
+            lock: None,
+            grant: None,
+            token: None,
+            validity: None,
+            ttl_ms: None,
+            wait_ms: None,
+            held: None,
+            document: None,
+            version: None,
+            based_on: None,
+            value: None,
+            entries: None,
+            point: None,
+            nth: None,
+            step: None,
+            fault: None,
+            on: None,
+            engine: None,
+            evidence: None,
+            error: None,
+        }
+    }
+}
+
+/// The host of a process: `c1` for `c1` and for its second life `c1.2`.
+pub fn host_of(process: &str) -> &str {
+    process.split_once('.').map_or(process, |(host, _)| host)
+}
