@@ -1,0 +1,177 @@
+//! All that can go wrong with Docker, images, hosts and their agents, each with what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use bollard::errors::Error as Reply;
+
+/// What went wrong, where, and what to do next: fragments that fit "failed: …".
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Nothing listens where Docker should.
+    #[error(
+        "no Docker daemon answers at {address} ({reason}): start it (`systemctl start docker`, or Docker Desktop), \
+         or set DOCKER_HOST to where it listens"
+    )]
+    NoDaemon {
+        /// Where it was looked for.
+        address: String,
+        /// What the connection attempt said.
+        reason: String,
+    },
+    /// The socket is there, and this user may not use it.
+    #[error(
+        "no permission to use the Docker socket {address}: add yourself to its group \
+         (`sudo usermod -aG docker $USER`, then log in again), or run as root"
+    )]
+    NoPermission {
+        /// The socket.
+        address: String,
+    },
+    /// `DOCKER_HOST` names something that cannot be spoken to.
+    #[error(
+        "DOCKER_HOST={address} is of no use ({reason}): unset it, or set it to unix:///path/to/docker.sock"
+    )]
+    BadAddress {
+        /// The value of `DOCKER_HOST`.
+        address: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The daemon is older than what this build speaks.
+    #[error(
+        "the Docker daemon is too old: version {version} speaks API {api}, and {needed} is needed: \
+         install Docker Engine 20.10 or later"
+    )]
+    TooOld {
+        /// The daemon's version.
+        version: String,
+        /// The highest API version that it speaks.
+        api: String,
+        /// The lowest API version that will do.
+        needed: String,
+    },
+    /// The daemon did not answer in time.
+    #[error(
+        "Docker did not answer within {} s while {doing}: the daemon hangs or the machine is overloaded; \
+         see `docker info` and the daemon's log (`journalctl -u docker`)", waited.as_secs()
+    )]
+    Slow {
+        /// What it was asked.
+        doing: String,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// A name, an address or a port is in use.
+    #[error(
+        "{doing}: a name, an address or a port is in use by something else ({reason}): \
+         see `docker ps -a` and `docker network ls`; `fencepost clean` removes what dead runs of ours left"
+    )]
+    Taken {
+        /// What was being done.
+        doing: String,
+        /// What Docker said.
+        reason: String,
+    },
+    /// No room on a disk.
+    #[error(
+        "{doing}: the disk is full ({reason}): make room (`fencepost clean --images` removes our outdated images, \
+         `docker system df` shows what else Docker holds)"
+    )]
+    DiskFull {
+        /// What was being done.
+        doing: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// Docker refused for another reason.
+    #[error("{doing}: {source}")]
+    Docker {
+        /// What was being done.
+        doing: String,
+        /// What Docker said.
+        source: Reply,
+    },
+    /// No base image can be had.
+    #[error(
+        "no base image to build on: {reasons}. One of these helps: access to a registry that has {wanted}; \
+         `docker load` of an image of Debian trixie and FENCEPOST_BASE=<its name>; or root, and mmdebstrap or apt on \
+         this machine, to bootstrap one from Debian packages"
+    )]
+    NoBase {
+        /// The image that was wanted.
+        wanted: String,
+        /// What was tried, and how each attempt failed.
+        reasons: String,
+    },
+    /// An image does not build.
+    #[error("image `{stage}` does not build: {reason}\nthe last lines of its output:\n{output}")]
+    Build {
+        /// The stage of the Dockerfile.
+        stage: String,
+        /// What Docker said.
+        reason: String,
+        /// The last lines that the build wrote.
+        output: String,
+    },
+    /// A program cannot be made ready to run in a container.
+    #[error("cannot bundle {} for the containers: {reason}", exe.display())]
+    Bundle {
+        /// The program.
+        exe: PathBuf,
+        /// Why not.
+        reason: String,
+    },
+    /// An agent refused, failed or cannot be reached.
+    #[error("agent: {0}")]
+    Agent(String),
+    /// A file or folder could not be used.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    /// Makes an error of what Docker answered while something was `doing`, which reads like "creating network x".
+    pub fn docker(doing: impl Into<String>, reply: Reply) -> Error {
+        let doing = doing.into();
+        let reason = reply.to_string();
+        let lower = reason.to_lowercase();
+        if lower.contains("no space left on device") {
+            return Error::DiskFull { doing, reason };
+        }
+        let taken = [
+            "already in use",
+            "already allocated",
+            "already exists",
+            "pool overlaps",
+            "non-overlapping",
+        ];
+        if taken.iter().any(|sign| lower.contains(sign)) {
+            return Error::Taken { doing, reason };
+        }
+        Error::Docker {
+            doing,
+            source: reply,
+        }
+    }
+
+    /// Makes an error of what the system answered about a file or folder; a full disk gets its own.
+    pub fn io(path: impl AsRef<Path>, source: io::Error) -> Error {
+        let path = path.as_ref().to_path_buf();
+        if source.kind() == io::ErrorKind::StorageFull {
+            let doing = format!("writing {}", path.display());
+            return Error::DiskFull {
+                doing,
+                reason: source.to_string(),
+            };
+        }
+        Error::Io { path, source }
+    }
+}
