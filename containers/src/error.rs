@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use bollard::errors::Error as Reply;
 
+use crate::agent::AgentError;
+
 /// What went wrong, where, and what to do next: fragments that fit "failed: …".
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -125,8 +127,18 @@ pub enum Error {
         reason: String,
     },
     /// An agent refused, failed or cannot be reached.
-    #[error("agent: {0}")]
-    Agent(String),
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// A server does not come up, or answers what it should not.
+    #[error("host {host}: {service} {reason}")]
+    Service {
+        /// The host.
+        host: String,
+        /// The service.
+        service: &'static str,
+        /// What it does.
+        reason: String,
+    },
     /// A file or folder could not be used.
     #[error("{}: {source}", path.display())]
     Io {

@@ -14,12 +14,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "do")]
 pub enum Request {
-    /// Are you there? Answered by [`Reply::Done`].
+    /// Are you there? Answered by [`Reply::Here`].
     Hello,
     /// From now on the output of every process goes to `<directory>/<process>.log`.
     LogTo {
         /// A folder as the host sees it.
         directory: PathBuf,
+    },
+    /// What did a process write last? Answered by [`Reply::Tail`].
+    Tail {
+        /// Its name.
+        process: String,
     },
     /// Start a process under a name; refused while one of that name lives. Answered by [`Reply::Started`].
     Start {
@@ -49,7 +54,8 @@ pub enum Request {
     Run {
         /// What to run.
         command: Command,
-        /// When to kill it, in milliseconds.
+        /// When to kill it and all its descendants, in milliseconds. It then has no exit code, and the last line of its
+        /// standard error says so.
         timeout_ms: u64,
     },
     /// Put a file in place by an atomic rename; folders are made. Answered by [`Reply::Done`].
@@ -160,6 +166,16 @@ pub enum Action {
 pub enum Reply {
     /// It was done.
     Done,
+    /// It is there.
+    Here {
+        /// How the agent's threads are scheduled: `rr 1` (real time), `nice -10` or `normal`.
+        scheduling: String,
+    },
+    /// The end of what a process wrote.
+    Tail {
+        /// At most 8 KiB, of whole lines.
+        text: String,
+    },
     /// A process was started.
     Started {
         /// Its process id inside the host.
