@@ -107,7 +107,8 @@ pub struct Command {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Signal {
-    /// SIGSTOP; shows as state `T` of every thread.
+    /// SIGSTOP; shows as state `T` of every thread. One in an uninterruptible call (`D`) is waited for 100 ms: it stops
+    /// before it returns to its program.
     Stop,
     /// SIGCONT; shows as no state `T`.
     Continue,
