@@ -1,9 +1,13 @@
 //! Where it happens: Docker, the images, the hosts and their agents, and the clean-up.
 
 pub mod agent;
+mod docker;
 mod error;
+mod progress;
 pub mod services;
 pub mod site;
 pub mod topologies;
 
+pub use docker::{Engine, EngineFacts, docker_or_skip, engine};
 pub use error::Error;
+pub use progress::Progress;
