@@ -227,8 +227,9 @@ fn signalled(processes: &Processes, process: &str, signal: Signal) -> Result<Rep
     }
     let status = processes.status(process, shown.states);
     let gone = match signal {
-        Signal::Stop | Signal::Continue => status.states.is_empty(),
-        Signal::Terminate => !shown.found,
+        Signal::Stop => status.states.is_empty(),
+        // It may have ended by itself since.
+        Signal::Continue | Signal::Terminate => !shown.found,
         Signal::Kill => false,
     };
     if gone {

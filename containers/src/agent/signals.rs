@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
-use super::monotonic_ns;
-use super::proc;
+use super::priority::Urged;
+use super::{monotonic_ns, proc};
 
 /// How long a signal may take to show. A thread in an uninterruptible call stops only after it.
 pub const BOUND: Duration = Duration::from_secs(5);
@@ -102,11 +102,16 @@ pub fn stop(root: i32) -> Shown {
 }
 
 fn stop_within(root: i32, bound: Duration) -> (Shown, Signalled) {
+    let mut urged = Urged::default();
+    urged.add(root);
     let sent_ns = monotonic_ns();
     // The root at once, before anything is looked up: that is most often the whole family.
     send(root, Signal::SIGSTOP);
     let mut family = Signalled::new(root, Signal::SIGSTOP);
     family.more();
+    for (pid, _) in family.known.iter().filter(|(pid, _)| *pid != root) {
+        urged.add(*pid);
+    }
     let mut states = String::new();
     let shown_ns = poll(bound, || {
         states = family.states();
