@@ -1,0 +1,109 @@
+//! The lock services: what grants. One file each; a new one is that file and a line in [`SERVICES`].
+
+mod keys;
+mod postgres_advisory_xact;
+mod postgres_lease;
+mod redis_set;
+mod redis_token;
+mod redlock;
+mod seam;
+
+use std::net::SocketAddr;
+
+use async_trait::async_trait;
+
+use crate::contract::{Guarantee, Hazard};
+use crate::storages::Policy;
+
+pub use seam::{Answer, Ask, Has, Hello, Lock, Loss, Teller};
+
+/// All lock services, in the order in which they are shown.
+pub static SERVICES: &[&dyn LockService] = &[
+    &redis_set::RedisSet,
+    &redis_token::RedisToken,
+    &redlock::Redlock,
+    &postgres_lease::PostgresLease,
+    &postgres_advisory_xact::PostgresAdvisoryXact,
+];
+
+/// The lock service of that name.
+pub fn service(name: &str) -> Option<&'static dyn LockService> {
+    SERVICES
+        .iter()
+        .copied()
+        .find(|service| service.name() == name)
+}
+
+/// What grants locks: how it is spoken to, what it has, and what it promises.
+#[async_trait]
+pub trait LockService: Sync {
+    /// Its name, as on the command line and in the plan.
+    fn name(&self) -> &'static str;
+
+    /// What it is, in half a line.
+    fn summary(&self) -> &'static str;
+
+    /// The names of the topologies that it runs on.
+    fn topologies(&self) -> &'static [&'static str];
+
+    /// What it has.
+    fn has(&self) -> Has;
+
+    /// The shortest time to live that it can grant, in milliseconds.
+    fn ttl_min_ms(&self) -> u64 {
+        1
+    }
+
+    /// Why it cannot be used with a storage policy; `None` if it can.
+    fn refuses(&self, policy: &Policy) -> Option<String> {
+        let (name, has) = (self.name(), self.has());
+        if policy.needs_token && !has.tokens {
+            let reason = format!("{name} has no token, so the storage cannot fence its writes");
+            Some(reason)
+        } else if policy.needs_transaction && !has.transaction {
+            let reason = format!("a grant of {name} is no database transaction to work in");
+            Some(reason)
+        } else if !policy.needs_transaction && has.transaction {
+            let reason = format!("a grant of {name} is the transaction that does the work");
+            Some(reason)
+        } else {
+            None
+        }
+    }
+
+    /// Whether it keeps a guarantee while a hazard is about: `None` if it promises to, else why it does not.
+    ///
+    /// This is the service's own statement, from which [`crate::contract::contract`] follows.
+    fn limit(&self, guarantee: Guarantee, hazard: Hazard) -> Option<&'static str>;
+
+    /// Makes what its servers need before the first client comes, such as a table; does nothing where it is there already.
+    ///
+    /// # Errors
+    /// What the server said, or that it could not be reached.
+    async fn prepare(&self, servers: &[SocketAddr]) -> anyhow::Result<()> {
+        let _ = servers;
+        Ok(())
+    }
+
+    /// A client's side of it. Connects nowhere yet.
+    ///
+    /// # Errors
+    /// If it cannot work with that number of servers.
+    fn connect(&self, hello: &Hello) -> anyhow::Result<Box<dyn Lock>>;
+}
+
+/// What no lease guarantees that nobody extends.
+fn limit_of_leases(guarantee: Guarantee, hazard: Hazard) -> Option<&'static str> {
+    match (guarantee, hazard) {
+        (Guarantee::Belief, Hazard::OutlivedLease) => {
+            Some("a lease ends by itself, whatever its holder is still doing")
+        }
+        (Guarantee::Belief, Hazard::LongWork) => {
+            Some("a lease that nobody extends ends in the middle of work that takes longer")
+        }
+        _ => None,
+    }
+}
+
+/// Why a service with one server makes no progress when that one is gone.
+const ONLY_SERVER: &str = "its only server is gone";
