@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// The process that injects and heals faults.
@@ -79,7 +79,12 @@ pub struct Event<'a> {
     /// What the operation does.
     pub f: Function,
     /// The name of the lock.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub lock: Option<Cow<'a, str>>,
     /// The `op` of the acquire under whose grant this is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,7 +105,12 @@ pub struct Event<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<bool>,
     /// The name of the document.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub document: Option<Cow<'a, str>>,
     /// The version of the document that was read or that the write made. An untouched document has version 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,13 +119,23 @@ pub struct Event<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub based_on: Option<u64>,
     /// The value read or written; written values are unique in a run. An untouched document has the empty value.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub value: Option<Cow<'a, str>>,
     /// The rows of the storage's log, on the completion of `log`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub entries: Option<u64>,
     /// The named point of a client.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub point: Option<Cow<'a, str>>,
     /// The how-manieth grant of the process this is, counted from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -124,19 +144,34 @@ pub struct Event<'a> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<usize>,
     /// The fault's name.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub fault: Option<Cow<'a, str>>,
     /// The hosts that the fault struck, resolved (`leader` stands here as the host that led).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Vec<String>>,
     /// By what the fault was made: `sigstop`, `libfaketime`, `netem`, `nfqueue`, …
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub engine: Option<Cow<'a, str>>,
     /// What shows that the fault took hold, or that it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Map<String, Value>>,
     /// Why it failed, or why the outcome is unknown.
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "text",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub error: Option<Cow<'a, str>>,
 }
 
@@ -171,9 +206,54 @@ impl<'a> Event<'a> {
             error: None,
         }
     }
+
+    /// The same event, no longer borrowed from the line that it was read from.
+    pub fn into_owned(self) -> Event<'static> {
+        fn owned(text: Option<Cow<'_, str>>) -> Option<Cow<'static, str>> {
+            text.map(|text| Cow::Owned(text.into_owned()))
+        }
+        Event {
+            t: self.t,
+            process: Cow::Owned(self.process.into_owned()),
+            op: self.op,
+            kind: self.kind,
+            f: self.f,
+            lock: owned(self.lock),
+            grant: self.grant,
+            token: self.token,
+            validity: self.validity,
+            ttl_ms: self.ttl_ms,
+            wait_ms: self.wait_ms,
+            held: self.held,
+            document: owned(self.document),
+            version: self.version,
+            based_on: self.based_on,
+            value: owned(self.value),
+            entries: self.entries,
+            point: owned(self.point),
+            nth: self.nth,
+            step: self.step,
+            fault: owned(self.fault),
+            on: self.on,
+            engine: owned(self.engine),
+            evidence: self.evidence,
+            error: owned(self.error),
+        }
+    }
 }
 
 /// The host of a process: `c1` for `c1` and for its second life `c1.2`.
 pub fn host_of(process: &str) -> &str {
     process.split_once('.').map_or(process, |(host, _)| host)
+}
+
+/// Reads an optional text that borrows from its line wherever the line has no escapes in it.
+///
+/// `#[serde(borrow)]` sees to that for a `Cow<str>`, yet an `Option` around it comes out owned, always.
+fn text<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Cow<'a, str>>, D::Error> {
+    #[derive(Deserialize)]
+    struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
+    Ok(Option::<Text<'a>>::deserialize(deserializer)?.map(|Text(text)| text))
 }

@@ -1,0 +1,255 @@
+//! The lines of a file, plain or compressed, and where it stops.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use serde::de::{DeserializeOwned, Error as _};
+
+use crate::error::{Place, ReadError};
+use crate::{Event, quick};
+
+/// The longest line that is written or read, in bytes. It keeps a damaged file from filling the memory.
+pub(crate) const LONGEST_LINE: usize = 16 << 20;
+
+/// How much is read from a file, or taken out of the decoder, at once, in bytes.
+const BLOCK: usize = 256 << 10;
+
+/// What reading a line came to.
+#[derive(Debug)]
+pub(crate) enum Found {
+    /// A line that ends in a newline, which was taken off.
+    Line,
+    /// The rest of the file, which is no whole line, and why it is not.
+    Cut(Cut),
+    /// Nothing: the line before was the last one.
+    End,
+}
+
+/// Why a history has no end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cut {
+    /// It ends after a whole line, but that line is no footer: the run goes on, or it was killed.
+    NoFooter,
+    /// Its last line is not whole; that line was dropped.
+    PartialLine,
+    /// The compressed stream ends too early; what could be decompressed of a last line was dropped.
+    PartialStream,
+}
+
+/// A file's bytes: the first four, read ahead to tell what they are, and the others.
+type Bytes<R> = Chain<Cursor<Vec<u8>>, R>;
+
+/// A file's text, as it stands there or decompressed.
+enum Input<R: BufRead> {
+    Plain(Bytes<R>),
+    Zstd(Box<BufReader<zstd::Decoder<'static, Bytes<R>>>>),
+}
+
+/// Where lines come from.
+pub(crate) struct Source<R: BufRead> {
+    input: Input<R>,
+    path: Option<PathBuf>,
+    /// How many whole lines were read.
+    line: u64,
+}
+
+impl Source<BufReader<File>> {
+    pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
+        File::open(path)
+            .and_then(|file| Input::new(BufReader::with_capacity(BLOCK, file)))
+            .map(|input| Source {
+                input,
+                path: Some(path.to_owned()),
+                line: 0,
+            })
+            .map_err(|source| {
+                let place = Place {
+                    path: Some(path.to_owned()),
+                    ..Place::default()
+                };
+                ReadError::Io { place, source }
+            })
+    }
+}
+
+impl<R: BufRead> Source<R> {
+    pub(crate) fn new(input: R) -> Result<Self, ReadError> {
+        let input = Input::new(input).map_err(|source| ReadError::Io {
+            place: Place::default(),
+            source,
+        })?;
+        Ok(Source {
+            input,
+            path: None,
+            line: 0,
+        })
+    }
+
+    /// Puts the next line into `line`, which is emptied first.
+    pub(crate) fn read_line(&mut self, line: &mut Vec<u8>) -> Result<Found, ReadError> {
+        line.clear();
+        let mut limited = (&mut self.input).take(LONGEST_LINE as u64 + 1);
+        match limited.read_until(b'\n', line) {
+            Ok(0) => return Ok(Found::End),
+            Ok(_) => {}
+            Err(cause) if cause.kind() == ErrorKind::UnexpectedEof => {
+                return Ok(Found::Cut(Cut::PartialStream));
+            }
+            Err(cause) => return Err(self.failed(cause)),
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+            self.line += 1;
+            Ok(Found::Line)
+        } else if line.len() > LONGEST_LINE {
+            self.line += 1;
+            Err(ReadError::TooLong {
+                place: self.place(0),
+            })
+        } else {
+            Ok(Found::Cut(Cut::PartialLine))
+        }
+    }
+
+    /// Whether nothing follows the lines that were read.
+    pub(crate) fn is_at_end(&mut self) -> Result<bool, ReadError> {
+        match self.input.fill_buf() {
+            Ok(rest) => Ok(rest.is_empty()),
+            Err(cause) if cause.kind() == ErrorKind::UnexpectedEof => Ok(true),
+            Err(cause) => Err(self.failed(cause)),
+        }
+    }
+
+    /// How many whole lines were read.
+    pub(crate) fn line(&self) -> u64 {
+        self.line
+    }
+
+    /// The file.
+    pub(crate) fn file(&self) -> Place {
+        Place {
+            path: self.path.clone(),
+            line: 0,
+            column: 0,
+        }
+    }
+
+    /// A place in the line that was read last.
+    pub(crate) fn place(&self, column: usize) -> Place {
+        Place {
+            path: self.path.clone(),
+            line: self.line,
+            column: column as u64,
+        }
+    }
+
+    /// The line that was read last, as text.
+    pub(crate) fn text<'l>(&self, line: &'l [u8]) -> Result<&'l str, ReadError> {
+        str::from_utf8(line).map_err(|error| ReadError::NotUtf8 {
+            place: self.place(error.valid_up_to() + 1),
+        })
+    }
+
+    /// What is wrong with the line that was read last.
+    pub(crate) fn broken(&self, error: &serde_json::Error) -> ReadError {
+        let mut message = error.to_string();
+        // The line that serde_json counts is always the first: each was given to it by itself.
+        if let Some(at) = message.rfind(" at line ") {
+            message.truncate(at);
+        }
+        ReadError::Broken {
+            place: self.place(error.column().max(1)),
+            message,
+        }
+    }
+
+    /// Why the line after the one that was read last cannot be had.
+    fn failed(&self, source: io::Error) -> ReadError {
+        let place = Place {
+            line: self.line + 1,
+            ..self.file()
+        };
+        let from_decoder = matches!(self.input, Input::Zstd(_)) && source.raw_os_error().is_none();
+        if from_decoder {
+            ReadError::Damaged { place, source }
+        } else {
+            ReadError::Io { place, source }
+        }
+    }
+}
+
+/// Whether a file that starts so is a zstd stream: a frame (RFC 8878, section 3.1.1) or a skippable one (3.1.2), with
+/// which parallel compressors start.
+fn is_zstd(start: &[u8]) -> bool {
+    matches!(
+        start,
+        [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18]
+    )
+}
+
+impl<R: BufRead> Input<R> {
+    fn new(mut source: R) -> io::Result<Self> {
+        let mut start = Vec::with_capacity(4);
+        source.by_ref().take(4).read_to_end(&mut start)?;
+        let compressed = is_zstd(&start);
+        let whole = Cursor::new(start).chain(source);
+        if !compressed {
+            return Ok(Input::Plain(whole));
+        }
+        let decoder = zstd::Decoder::with_buffer(whole)?;
+        Ok(Input::Zstd(Box::new(BufReader::with_capacity(
+            BLOCK, decoder,
+        ))))
+    }
+}
+
+impl<R: BufRead> Read for Input<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Input::Plain(input) => input.read(buffer),
+            Input::Zstd(input) => input.read(buffer),
+        }
+    }
+}
+
+impl<R: BufRead> BufRead for Input<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self {
+            Input::Plain(input) => input.fill_buf(),
+            Input::Zstd(input) => input.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        match self {
+            Input::Plain(input) => input.consume(amount),
+            Input::Zstd(input) => input.consume(amount),
+        }
+    }
+}
+
+/// The event of a line, by the short way where it can be taken.
+pub(crate) fn event(line: &str) -> Result<Event<'_>, serde_json::Error> {
+    match quick::event(line) {
+        Some(event) => Ok(event),
+        None => {
+            object(line)?;
+            serde_json::from_str(line)
+        }
+    }
+}
+
+/// The header or the footer of a line.
+pub(crate) fn owned<T: DeserializeOwned>(line: &str) -> Result<T, serde_json::Error> {
+    object(line)?;
+    serde_json::from_str(line)
+}
+
+/// Refuses an array, from which serde would fill a struct, field by field.
+fn object(line: &str) -> Result<(), serde_json::Error> {
+    match line.trim_ascii_start().as_bytes().first() {
+        Some(b'{') | None => Ok(()),
+        Some(_) => Err(serde_json::Error::custom("expected an object `{…}`")),
+    }
+}
