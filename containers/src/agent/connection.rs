@@ -157,7 +157,7 @@ impl Agent {
         &self.host
     }
 
-    /// Asks whether the agent is there; answers how its threads are scheduled (`rr 1`, `nice -10, slice 0.1 ms`, `slice 0.1 ms`,
+    /// Asks whether the agent is there; answers how its threads are scheduled (`rr 1`, `nice -10, slice 0.5 ms`, `slice 0.5 ms`,
     /// `normal`), which
     /// decides how soon a pause takes hold on a busy machine.
     pub fn hello(&mut self) -> Result<String, AgentError> {

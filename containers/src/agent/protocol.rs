@@ -169,7 +169,7 @@ pub enum Reply {
     Done,
     /// It is there.
     Here {
-        /// How the agent's threads are scheduled: `rr 1` (real time), `nice -10, slice 0.1 ms`, `slice 0.1 ms` or `normal`.
+        /// How the agent's threads are scheduled: `rr 1` (real time), `nice -10, slice 0.5 ms`, `slice 0.5 ms` or `normal`.
         scheduling: String,
     },
     /// The end of what a process wrote.

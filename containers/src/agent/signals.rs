@@ -8,6 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpid};
 
 use super::priority::Urged;
+use super::proc::Stat;
 use super::{monotonic_ns, proc};
 
 /// How long a signal may take to show. A thread in an uninterruptible call stops only after it.
@@ -43,28 +44,44 @@ struct Signalled {
     signal: Signal,
     /// Process id and start time of each.
     known: HashSet<(i32, u64)>,
+    /// Those that are to stop have to run once more to do so.
+    urged: Urged,
 }
 
 impl Signalled {
     fn new(root: i32, signal: Signal) -> Signalled {
-        let known = HashSet::new();
         Signalled {
             root,
             signal,
-            known,
+            known: HashSet::new(),
+            urged: Urged::default(),
+        }
+    }
+
+    /// Signals the root alone, before anything is looked up that takes long: it is most often the whole family.
+    fn root_first(&mut self) {
+        if let Some(root) = proc::stat(self.root) {
+            self.add(root);
         }
     }
 
     /// Signals those members that have not had it; whether there were any.
     fn more(&mut self) -> bool {
-        let mut any = false;
+        let known = self.known.len();
         for member in proc::family(self.root) {
-            if member.state != 'Z' && self.known.insert((member.pid, member.started)) {
-                send(member.pid, self.signal);
-                any = true;
-            }
+            self.add(member);
         }
-        any
+        self.known.len() > known
+    }
+
+    fn add(&mut self, member: Stat) {
+        if member.state == 'Z' || !self.known.insert((member.pid, member.started)) {
+            return;
+        }
+        if self.signal == Signal::SIGSTOP {
+            self.urged.add(member.pid);
+        }
+        send(member.pid, self.signal);
     }
 
     /// The states of all threads of all members. The process id of one that is gone may be another's by now.
@@ -102,23 +119,20 @@ pub fn stop(root: i32) -> Shown {
 }
 
 fn stop_within(root: i32, bound: Duration) -> (Shown, Signalled) {
-    let mut urged = Urged::default();
-    urged.add(root);
     let sent_ns = monotonic_ns();
-    // The root at once, before anything is looked up: that is most often the whole family.
-    send(root, Signal::SIGSTOP);
     let mut family = Signalled::new(root, Signal::SIGSTOP);
-    family.more();
-    for (pid, _) in family.known.iter().filter(|(pid, _)| *pid != root) {
-        urged.add(*pid);
-    }
+    family.root_first();
     let mut states = String::new();
+    let mut looked_for_others = false;
     let shown_ns = poll(bound, || {
         states = family.states();
         let seen_ns = monotonic_ns();
         let patient = seen_ns - sent_ns < UNINTERRUPTIBLE.as_nanos() as u64;
         let has_stopped = |state| state == 'T' || state == 'D' && !patient;
-        (states.chars().all(has_stopped) && !family.more()).then_some(seen_ns)
+        let stopped = states.chars().all(has_stopped);
+        let any_more = (stopped || !looked_for_others) && family.more();
+        looked_for_others = true;
+        (stopped && !any_more).then_some(seen_ns)
     });
     let shown = Shown {
         found: !family.known.is_empty(),
