@@ -1,0 +1,383 @@
+//! The board: what the watchers of clients and the courses of faults know of each other.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use containers::agent::monotonic_ns;
+use histories::{Named, Until};
+
+use crate::trigger::{Reached, Trigger};
+
+/// See the module. All times are nanoseconds of CLOCK_MONOTONIC.
+pub(crate) struct Board {
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+/// What stands on the board.
+pub(crate) struct State {
+    /// All that clients reached, in the order in which it was told.
+    reached: Vec<Reached>,
+    /// Points at which clients were let go on: client and rule.
+    let_go: HashMap<(String, u32), u64>,
+    steps: Vec<Step>,
+    /// Clients that cannot be watched, and why.
+    unwatched: Vec<String>,
+    stopping: Option<Haste>,
+}
+
+/// How far the course of one fault has come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Step {
+    in_place_ns: Option<u64>,
+    /// It has healed, or was given up.
+    over: bool,
+    /// Nothing more will be recorded of it.
+    closed: bool,
+}
+
+/// How the run comes to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Haste {
+    /// Servers are to be found healthy by the next run.
+    Orderly,
+    /// Everything is about to be removed.
+    AtOnce,
+}
+
+impl Board {
+    pub fn new(steps: usize) -> Board {
+        Board {
+            state: Mutex::new(State {
+                reached: Vec::new(),
+                let_go: HashMap::new(),
+                steps: vec![Step::default(); steps],
+                unwatched: Vec::new(),
+                stopping: None,
+            }),
+            news: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let changed = change(&mut self.state());
+        self.news.notify_all();
+        changed
+    }
+
+    /// Waits until `check` finds something; `None` if it does not until `until_ns`.
+    pub fn wait<T>(
+        &self,
+        until_ns: Option<u64>,
+        mut check: impl FnMut(&State) -> Option<T>,
+    ) -> Option<T> {
+        self.wait_for(until_ns, |state| check(state).ok_or(None))
+    }
+
+    /// Waits until `check` finds something; `None` if it does not until `until_ns`. What it finds may come by time as
+    /// well as by news: it then says when to check again.
+    pub fn wait_for<T>(
+        &self,
+        until_ns: Option<u64>,
+        mut check: impl FnMut(&State) -> Result<T, Option<u64>>,
+    ) -> Option<T> {
+        let mut state = self.state();
+        loop {
+            let again_ns = match check(&state) {
+                Ok(found) => return Some(found),
+                Err(again_ns) => again_ns,
+            };
+            let now_ns = monotonic_ns();
+            if until_ns.is_some_and(|until_ns| now_ns >= until_ns) {
+                return None;
+            }
+            state = match again_ns.into_iter().chain(until_ns).min() {
+                None => self
+                    .news
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner),
+                Some(next_ns) => {
+                    let left = Duration::from_nanos(next_ns.saturating_sub(now_ns));
+                    let waited = self.news.wait_timeout(state, left);
+                    waited.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Notes what a client reached; whether it is new there.
+    pub fn reached(&self, reached: Reached, once: bool) -> bool {
+        self.change(|state| {
+            let again = once && state.first_at(&reached.client, reached.rule).is_some();
+            if !again {
+                state.reached.push(reached);
+            }
+            !again
+        })
+    }
+
+    pub fn unwatched(&self, why: String) {
+        self.change(|state| state.unwatched.push(why));
+    }
+
+    pub fn in_place(&self, step: usize, at_ns: u64) {
+        self.change(|state| state.steps[step].in_place_ns = Some(at_ns));
+    }
+
+    /// The fault of this step has healed, or was given up.
+    pub fn over(&self, step: usize) {
+        self.change(|state| state.steps[step].over = true);
+    }
+
+    /// Nothing more will be recorded of this step.
+    pub fn close(&self, step: usize) {
+        self.change(|state| {
+            state.steps[step].over = true;
+            state.steps[step].closed = true;
+        });
+    }
+
+    pub fn stop(&self, haste: Haste) {
+        self.change(|state| {
+            if state.stopping != Some(Haste::AtOnce) {
+                state.stopping = Some(haste);
+            }
+        });
+    }
+
+    /// Whether nothing more will be recorded of a step; or is in place, for one that lasts until the run ends.
+    pub fn is_settled(&self, step: usize, lasts: bool) -> bool {
+        let step = self.state().steps[step];
+        step.closed || (lasts && step.in_place_ns.is_some())
+    }
+
+    /// Notes that a client is let go on from a point, if it waits there and `may` says so; whether it was this call.
+    pub fn let_go(&self, client: &str, rule: u32, may: impl FnOnce(&State) -> bool) -> bool {
+        let mut state = self.state();
+        let waits = state.first_at(client, rule).is_some();
+        let key = (client.to_owned(), rule);
+        if !waits || state.let_go.contains_key(&key) || !may(&state) {
+            return false;
+        }
+        state.let_go.insert(key, monotonic_ns());
+        drop(state);
+        self.news.notify_all();
+        true
+    }
+
+    pub fn let_go_ns(&self, client: &str, rule: u32) -> Option<u64> {
+        let key = (client.to_owned(), rule);
+        self.state().let_go.get(&key).copied()
+    }
+
+    /// The completions of a client in a span of time; points are none.
+    pub fn completed(&self, client: &str, from_ns: u64, to_ns: u64) -> Vec<Reached> {
+        let state = self.state();
+        let completed = state.reached.iter().filter(|reached| {
+            let in_time = (from_ns..=to_ns).contains(&reached.reached_ns);
+            reached.client == client && in_time && reached.reached_ns != reached.invoked_ns
+        });
+        completed.cloned().collect()
+    }
+}
+
+impl State {
+    pub fn stopping(&self) -> Option<Haste> {
+        self.stopping
+    }
+
+    pub fn unwatched_clients(&self) -> &[String] {
+        &self.unwatched
+    }
+
+    /// Whether a fault was injected, or given up.
+    pub fn is_begun(&self, step: usize) -> bool {
+        self.steps[step].in_place_ns.is_some() || self.steps[step].over
+    }
+
+    pub fn is_over(&self, step: usize) -> bool {
+        self.steps[step].over
+    }
+
+    fn first_at(&self, client: &str, rule: u32) -> Option<&Reached> {
+        let same = |reached: &&Reached| reached.client == client && reached.rule == rule;
+        self.reached.iter().find(same)
+    }
+
+    /// What a point set off.
+    pub fn at_point(&self, client: &str, rule: u32) -> Option<Trigger> {
+        self.first_at(client, rule).cloned().map(Trigger::Reached)
+    }
+
+    /// The first completion after all faults before `step` were injected.
+    pub fn after_others(&self, client: &str, rule: u32, step: usize) -> Option<Trigger> {
+        if !(0..step).all(|earlier| self.is_begun(earlier)) {
+            return None;
+        }
+        let earlier = self.steps[..step].iter();
+        let from_ns = earlier.filter_map(|step| step.in_place_ns).max();
+        let later = self.reached.iter().find(|reached| {
+            let same = reached.client == client && reached.rule == rule;
+            same && Some(reached.reached_ns) > from_ns
+        });
+        later.cloned().map(Trigger::Reached)
+    }
+
+    /// Whether a client completed something that it invoked at `from_ns` or later.
+    pub fn completed_since(&self, client: &str, rule: u32, from_ns: u64) -> bool {
+        self.reached.iter().any(|reached| {
+            reached.client == client && reached.rule == rule && reached.invoked_ns >= from_ns
+        })
+    }
+}
+
+/// What an `until` still waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// Nothing: it has come.
+    Nothing,
+    /// It did not come in time.
+    TooLong,
+    /// Until this time, or for news.
+    UntilNs(u64),
+    /// For news alone.
+    News,
+}
+
+/// How an `until` stands at `now_ns`, for a fault in place since `from_ns`, with the event that it names come or not.
+pub(crate) fn standing(until: &Until, event_came: bool, from_ns: u64, now_ns: u64) -> Wait {
+    let at = |ms: u64| from_ns.saturating_add(ms.saturating_mul(1_000_000));
+    let after_ns = until.after_ms.map(at);
+    let at_most_ns = until.at_most_ms.map(at);
+    let long_enough = after_ns.is_none_or(|after_ns| now_ns >= after_ns);
+    if until.after_ms.is_none() && until.event.is_none() {
+        return Wait::News;
+    }
+    if long_enough && (until.event.is_none() || event_came) {
+        return Wait::Nothing;
+    }
+    if at_most_ns.is_some_and(|at_most_ns| now_ns >= at_most_ns) {
+        return Wait::TooLong;
+    }
+    let after_ns = after_ns.filter(|_| !long_enough);
+    match after_ns.into_iter().chain(at_most_ns).min() {
+        Some(next_ns) => Wait::UntilNs(next_ns),
+        None => Wait::News,
+    }
+}
+
+/// An event as a message names it: `c2` completes `write` with `ok`.
+pub(crate) fn phrase(named: &Named) -> String {
+    format!(
+        "`{}` completed a {} with `{}`",
+        named.client, named.f, named.outcome
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn until(after_ms: Option<u64>, event: bool, at_most_ms: Option<u64>) -> Until {
+        let event = event.then(|| Named {
+            client: "c2".to_owned(),
+            f: "write".to_owned(),
+            outcome: "ok".to_owned(),
+        });
+        Until {
+            after_ms,
+            event,
+            at_most_ms,
+        }
+    }
+
+    #[test]
+    fn a_time_comes() {
+        let until = until(Some(5), false, None);
+        assert_eq!(standing(&until, false, MS, 5 * MS), Wait::UntilNs(6 * MS));
+        assert_eq!(standing(&until, false, MS, 6 * MS), Wait::Nothing);
+    }
+
+    #[test]
+    fn a_time_and_an_event_both_have_to_come() {
+        let until = until(Some(5), true, Some(20));
+        assert_eq!(standing(&until, true, 0, 4 * MS), Wait::UntilNs(5 * MS));
+        assert_eq!(standing(&until, false, 0, 6 * MS), Wait::UntilNs(20 * MS));
+        assert_eq!(standing(&until, true, 0, 6 * MS), Wait::Nothing);
+    }
+
+    #[test]
+    fn an_event_that_does_not_come_is_given_up() {
+        let until = until(Some(5), true, Some(20));
+        assert_eq!(standing(&until, false, 0, 20 * MS), Wait::TooLong);
+        assert_eq!(standing(&until, true, 0, 20 * MS), Wait::Nothing);
+    }
+
+    #[test]
+    fn nothing_named_lasts_until_the_run_ends() {
+        assert_eq!(
+            standing(&until(None, false, None), true, 0, u64::MAX),
+            Wait::News
+        );
+        assert_eq!(standing(&until(None, true, None), false, 0, 1), Wait::News);
+    }
+
+    fn reached(client: &str, rule: u32, invoked_ns: u64, reached_ns: u64) -> Reached {
+        Reached {
+            client: client.to_owned(),
+            rule,
+            reached_ns,
+            invoked_ns,
+            stopped_ns: None,
+            states: String::new(),
+        }
+    }
+
+    #[test]
+    fn an_event_counts_only_after_every_earlier_fault() {
+        let board = Board::new(3);
+        board.reached(reached("c2", 1, 10, 20), false);
+        let after = |step| {
+            board
+                .state()
+                .after_others("c2", 1, step)
+                .map(|trigger| trigger.at_ns())
+        };
+        assert_eq!(after(0), Some(20));
+        assert_eq!(after(1), None);
+        board.in_place(0, 20);
+        assert_eq!(after(1), None);
+        board.reached(reached("c2", 1, 15, 30), false);
+        assert_eq!(after(1), Some(30));
+        assert_eq!(after(2), None);
+        board.close(1);
+        assert_eq!(after(2), Some(30));
+    }
+
+    #[test]
+    fn an_operation_invoked_before_the_fault_does_not_end_it() {
+        let board = Board::new(1);
+        board.reached(reached("c2", 1, 10, 30), false);
+        assert!(!board.state().completed_since("c2", 1, 20));
+        board.reached(reached("c2", 1, 20, 40), false);
+        assert!(board.state().completed_since("c2", 1, 20));
+    }
+
+    #[test]
+    fn a_client_is_let_go_once() {
+        let board = Board::new(1);
+        assert!(!board.let_go("c1", 1, |_| true), "it is not there yet");
+        assert!(board.reached(reached("c1", 1, 5, 5), true));
+        assert!(!board.reached(reached("c1", 1, 9, 9), true));
+        assert!(!board.let_go("c1", 1, |_| false));
+        assert!(board.let_go("c1", 1, |_| true));
+        assert!(!board.let_go("c1", 1, |_| true));
+    }
+}

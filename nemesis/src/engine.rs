@@ -1,0 +1,285 @@
+//! The engine: watches the clients, runs each planned fault in a course of its own, and heals them all in the end.
+
+use std::sync::Arc;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use containers::agent::monotonic_ns;
+use containers::agent::protocol::{Action, Notice, Rule, Signal};
+use histories::{Event, Plan};
+
+use crate::board::{Board, Haste};
+use crate::course::Course;
+use crate::faults::{self, FaultError};
+use crate::hands::Hands;
+use crate::hosts::{CLIENT, Hosts};
+use crate::recorder::Recorder;
+use crate::rules::{self, Armed};
+use crate::trigger::Reached;
+
+/// How long a watcher looks for notices before it looks whether it is still wanted.
+const WATCH: Duration = Duration::from_millis(50);
+
+/// The faults of one run, each waiting for its trigger or at work.
+///
+/// Dropping it heals everything at once, without waiting until that shows.
+pub struct Nemesis {
+    engine: Arc<Engine>,
+    courses: Vec<JoinHandle<()>>,
+    watchers: Vec<JoinHandle<()>>,
+}
+
+impl Nemesis {
+    /// Sets out to inject the faults of `plan`. To be called when the clients' rules are armed (see
+    /// [`rules_for`](crate::rules_for)) and the clients start: triggers by time count from here.
+    ///
+    /// `base_ns` is the run's base, in nanoseconds of CLOCK_MONOTONIC; `sink` is given the events in the order of their
+    /// times. With `sabotage` nothing is done to any host, and no evidence must show.
+    pub fn start(
+        plan: Plan,
+        hosts: Arc<dyn Hosts>,
+        base_ns: u64,
+        sink: impl Fn(Event<'static>) + Send + Sync + 'static,
+        sabotage: bool,
+    ) -> Nemesis {
+        let board = Arc::new(Board::new(plan.faults.len()));
+        let engine = Arc::new(Engine {
+            armed: rules::armed(&plan, sabotage),
+            recorder: Recorder::new(base_ns, sink),
+            gate: Mutex::new(Hands::new(Arc::clone(&hosts), Arc::clone(&board), false)),
+            zero_ns: monotonic_ns(),
+            unwanted: AtomicBool::new(false),
+            plan,
+            hosts,
+            board,
+            sabotage,
+        });
+        let watchers = engine.clients().into_iter().map(|client| {
+            let engine = Arc::clone(&engine);
+            thread::spawn(move || engine.watch(&client))
+        });
+        let watchers = watchers.collect();
+        let courses = (0..engine.plan.faults.len()).map(|step| {
+            let engine = Arc::clone(&engine);
+            thread::spawn(move || Course::new(&engine, step).run())
+        });
+        let courses = courses.collect();
+        Nemesis {
+            engine,
+            courses,
+            watchers,
+        }
+    }
+
+    /// Whether every fault was injected and has healed, or was given up. One that lasts until the run ends counts as soon
+    /// as it is in place.
+    pub fn settled(&self) -> bool {
+        let faults = &self.engine.plan.faults;
+        faults.iter().enumerate().all(|(step, fault)| {
+            let until = &fault.until;
+            let open = until.after_ms.is_none() && until.event.is_none();
+            self.engine
+                .board
+                .is_settled(step, open && !self.engine.is_momentary(step))
+        })
+    }
+
+    /// Ends every fault, waits within bounds until that shows, and lets all clients go on that are held anywhere.
+    ///
+    /// # Panics
+    ///
+    /// If a course panicked, which is our own mistake; everything has been healed by then.
+    pub fn heal_all_and_stop(mut self) {
+        let mistakes = self.stop(Haste::Orderly);
+        if let Some(mistake) = mistakes.into_iter().next() {
+            std::panic::resume_unwind(mistake);
+        }
+    }
+
+    fn stop(&mut self, haste: Haste) -> Vec<Box<dyn std::any::Any + Send>> {
+        self.engine.board.stop(haste);
+        let courses = std::mem::take(&mut self.courses);
+        let mut mistakes: Vec<_> = courses
+            .into_iter()
+            .filter_map(|course| course.join().err())
+            .collect();
+        self.engine.disarm();
+        self.engine.unwanted.store(true, Ordering::Relaxed);
+        let watchers = std::mem::take(&mut self.watchers);
+        mistakes.extend(
+            watchers
+                .into_iter()
+                .filter_map(|watcher| watcher.join().err()),
+        );
+        mistakes
+    }
+}
+
+impl Drop for Nemesis {
+    fn drop(&mut self) {
+        if !self.courses.is_empty() || !self.watchers.is_empty() {
+            self.stop(Haste::AtOnce);
+        }
+    }
+}
+
+/// What all courses and watchers share.
+pub(crate) struct Engine {
+    pub plan: Plan,
+    pub hosts: Arc<dyn Hosts>,
+    pub board: Arc<Board>,
+    pub recorder: Recorder,
+    pub sabotage: bool,
+    /// When the clients started.
+    pub zero_ns: u64,
+    armed: Vec<Armed>,
+    /// The hands that let clients go on; never tied.
+    gate: Mutex<Hands>,
+    /// Whether the watchers may end.
+    unwanted: AtomicBool,
+}
+
+impl Engine {
+    /// Whether the fault of a step is over as soon as it has happened.
+    pub fn is_momentary(&self, step: usize) -> bool {
+        let fault = faults::find(&self.plan.faults[step].fault);
+        fault.is_some_and(|fault| fault.lasting() == faults::Lasting::Moment)
+    }
+
+    /// The rule of a client for a point or a completion that the plan names.
+    pub fn rule(&self, client: &str, at: &containers::agent::protocol::At) -> Option<u32> {
+        let same = |armed: &&Armed| armed.client == client && armed.rule.at == *at;
+        self.armed.iter().find(same).map(|armed| armed.rule.rule)
+    }
+
+    /// The faults that the same point sets off as that of `step`, itself included; none for another trigger.
+    pub fn together(&self, step: usize) -> &[usize] {
+        let with = self.armed.iter().find(|armed| armed.steps.contains(&step));
+        with.map_or(&[], |armed| armed.steps.as_slice())
+    }
+
+    /// Lets the client go on that a point of `step` holds, once all faults of that point are in place, and those that
+    /// consist in holding it are over.
+    pub fn let_go_after(&self, step: usize) {
+        if let Some(armed) = self.armed.iter().find(|armed| armed.steps.contains(&step)) {
+            self.let_go(armed);
+        }
+    }
+
+    fn let_go(&self, armed: &Armed) {
+        let let_go = self.board.let_go(&armed.client, armed.rule.rule, |state| {
+            armed.steps.iter().all(|step| {
+                let holds = self.holds(*step, &armed.client) && !self.sabotage;
+                state.is_begun(*step) && (!holds || state.is_over(*step))
+            })
+        });
+        if let_go && armed.rule.action == Action::Hold {
+            self.proceed(&armed.client, &armed.rule);
+        }
+    }
+
+    fn holds(&self, step: usize, client: &str) -> bool {
+        let planned = &self.plan.faults[step];
+        let holds = faults::find(&planned.fault).is_some_and(|fault| fault.holds_its_client());
+        holds && planned.on == client
+    }
+
+    fn proceed(&self, client: &str, rule: &Rule) {
+        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let done = match rule.action {
+            Action::Stop => gate
+                .act(client, |agent| agent.signal(CLIENT, Signal::Continue))
+                .map(drop),
+            Action::Hold | Action::Tell => {
+                gate.act(client, |agent| agent.proceed(rule.rule)).map(drop)
+            }
+        };
+        // A client that is gone waits for nothing.
+        if let Err(error) = done {
+            tracing::warn!("cannot let {client} go on: {error}");
+        }
+    }
+
+    /// The clients that triggers wait for.
+    fn clients(&self) -> Vec<String> {
+        let mut clients: Vec<String> = self
+            .armed
+            .iter()
+            .map(|armed| armed.client.clone())
+            .collect();
+        clients.sort();
+        clients.dedup();
+        clients
+    }
+
+    /// No client will be stopped or held from now on, and none still is.
+    fn disarm(&self) {
+        for client in self.clients() {
+            let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Err(error) = gate.act(&client, |agent| agent.arm(Vec::new())) {
+                tracing::warn!("cannot disarm {client}: {error}");
+            }
+            let stops = |armed: &Armed| armed.client == client && armed.rule.action == Action::Stop;
+            if self.armed.iter().any(stops) {
+                // It may have been stopped since its course looked last; one that has ended cannot be woken.
+                let woken = gate.act(&client, |agent| agent.signal(CLIENT, Signal::Continue));
+                if let Err(error) = woken {
+                    tracing::debug!("{client} was not woken: {error}");
+                }
+            }
+        }
+    }
+
+    fn watch(&self, client: &str) {
+        if let Err(error) = self.follow(client) {
+            tracing::warn!("cannot watch {client}: {error}");
+            self.board
+                .unwatched(format!("{client} cannot be watched: {error}"));
+        }
+    }
+
+    fn follow(&self, client: &str) -> Result<(), FaultError> {
+        let agent = self.hosts.agent(client)?;
+        let mut watch = agent.watch().map_err(containers::Error::from)?;
+        while !self.unwanted.load(Ordering::Relaxed) {
+            let Some(Notice::Reached {
+                rule,
+                reached_ns,
+                invoked_ns,
+                stopped_ns,
+                states,
+                ..
+            }) = watch.next(WATCH).map_err(containers::Error::from)?
+            else {
+                continue;
+            };
+            self.take_in(Reached {
+                client: client.to_owned(),
+                rule,
+                reached_ns,
+                invoked_ns,
+                stopped_ns,
+                states,
+            });
+        }
+        Ok(())
+    }
+
+    fn take_in(&self, reached: Reached) {
+        let same =
+            |armed: &&Armed| armed.client == reached.client && armed.rule.rule == reached.rule;
+        let Some(armed) = self.armed.iter().find(same) else {
+            return;
+        };
+        let is_point = armed.rule.action != Action::Tell;
+        if self.board.reached(reached, is_point) {
+            self.let_go(armed);
+        } else {
+            // A client in its second life comes to the point again; it has done its duty.
+            self.proceed(&armed.client, &armed.rule);
+        }
+    }
+}

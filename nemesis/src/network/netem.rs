@@ -1,0 +1,192 @@
+//! Holds packets by `netem`, a queueing discipline of the kernel.
+//!
+//! The host's device gets a `prio` root once, with a band for each fault, and keeps it: taking a root away drops what is
+//! in it. A fault hangs a `netem` below its band and a filter that leads its traffic there. When it heals, filter and
+//! `netem` go. What was held then is dropped, since the kernel cannot give it back early, and TCP sends it again.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use containers::agent::Agent;
+use serde::Deserialize;
+
+use super::{Traffic, change, complaint, look};
+use crate::faults::FaultError;
+use crate::hands::Hands;
+
+/// Docker calls the device of a container's first network so.
+const DEVICE: &str = "eth0";
+
+/// Bands 1 to 3 are for traffic that no fault touches; the others for one step of the plan each.
+const FIRST_BAND: usize = 4;
+
+/// The most bands that `prio` has.
+const BANDS: usize = 16;
+
+/// Where `prio` sends packets by their type of service, as it does by default.
+const PRIOMAP: &str = "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1";
+
+/// How many packets `netem` may hold.
+const PACKETS_MAX: &str = "100000";
+
+/// A band of the device of one host.
+pub(crate) struct Netem {
+    host: String,
+    traffic: Traffic,
+    delay: Duration,
+    band: usize,
+}
+
+/// What the kernel says of a queueing discipline (`tc -s -j qdisc show`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub(crate) struct Figures {
+    handle: String,
+    /// Packets that were held and went on.
+    #[serde(default)]
+    pub packets: u64,
+    /// Packets that are held now.
+    #[serde(default)]
+    pub qlen: u64,
+    /// Packets that were dropped.
+    #[serde(default)]
+    pub drops: u64,
+}
+
+impl Netem {
+    /// Nothing is there yet. `None` if all bands are taken.
+    pub fn new(host: &str, step: usize, traffic: Traffic, delay: Duration) -> Option<Netem> {
+        let band = FIRST_BAND + step;
+        (band <= BANDS).then(|| Netem {
+            host: host.to_owned(),
+            traffic,
+            delay,
+            band,
+        })
+    }
+
+    /// Why it cannot be used in a host; `None` if it can. The loopback is used to find out, and left as it was.
+    pub fn lacks(agent: &mut Agent) -> Option<String> {
+        let root = [
+            "tc", "qdisc", "add", "dev", "lo", "root", "handle", "1:", "prio",
+        ];
+        let netem = [
+            "tc", "qdisc", "add", "dev", "lo", "parent", "1:1", "netem", "delay", "1ms",
+        ];
+        if let Some(lacks) = complaint(agent, &root) {
+            return Some(lacks);
+        }
+        let lacks = complaint(agent, &netem);
+        complaint(agent, &["tc", "qdisc", "del", "dev", "lo", "root"]).or(lacks)
+    }
+
+    /// Hangs a `netem` below the band, which nothing leads to yet.
+    pub fn prepare(&self, hands: &mut Hands) -> Result<(), FaultError> {
+        let shown = look(
+            hands,
+            &self.host,
+            &["tc", "qdisc", "show", "dev", DEVICE, "root"],
+        )?;
+        if !shown.stdout.contains("qdisc prio 1:") {
+            let bands = BANDS.to_string();
+            let mut root: Vec<&str> = vec!["tc", "qdisc", "replace", "dev", DEVICE, "root"];
+            root.extend(["handle", "1:", "prio", "bands", &bands, "priomap"]);
+            root.extend(PRIOMAP.split(' '));
+            change(hands, &self.host, &root)?;
+        }
+        let (parent, handle) = (self.class(), self.handle());
+        let delay = format!("{}ms", self.delay.as_millis());
+        let mut netem = vec!["tc", "qdisc", "replace", "dev", DEVICE, "parent", &parent];
+        netem.extend([
+            "handle",
+            &handle,
+            "netem",
+            "limit",
+            PACKETS_MAX,
+            "delay",
+            &delay,
+        ]);
+        change(hands, &self.host, &netem)
+    }
+
+    /// Leads the traffic to the band.
+    pub fn lead(&self, hands: &mut Hands) -> Result<(), FaultError> {
+        let (class, priority) = (self.class(), self.band.to_string());
+        let to = self.traffic.to.map(|to: Ipv4Addr| format!("{to}/32"));
+        let port = self.traffic.port.map(|port| port.to_string());
+        let sides: &[&str] = if port.is_some() {
+            &["dport", "sport"]
+        } else {
+            &[""]
+        };
+        for side in sides {
+            let mut filter = vec!["tc", "filter", "add", "dev", DEVICE, "parent", "1:"];
+            filter.extend(["protocol", "ip", "prio", &priority, "u32"]);
+            match &to {
+                Some(to) => filter.extend(["match", "ip", "dst", to]),
+                None => filter.extend(["match", "u32", "0", "0"]),
+            }
+            if let Some(port) = &port {
+                filter.extend(["match", "ip", "protocol", "6", "0xff"]);
+                filter.extend(["match", "ip", side, port, "0xffff"]);
+            }
+            filter.extend(["flowid", &class]);
+            change(hands, &self.host, &filter)?;
+        }
+        Ok(())
+    }
+
+    /// What the kernel says of the `netem`; `None` if it is not there.
+    pub fn figures(&self, hands: &mut Hands) -> Result<Option<Figures>, FaultError> {
+        let ran = look(
+            hands,
+            &self.host,
+            &["tc", "-s", "-j", "qdisc", "show", "dev", DEVICE],
+        )?;
+        Ok(find(&ran.stdout, &self.handle()))
+    }
+
+    /// Leads the traffic past the band again and removes what hangs below it, with all that it holds.
+    pub fn remove(&self, hands: &mut Hands) -> Result<(), FaultError> {
+        let priority = self.band.to_string();
+        if self.leads(hands)? {
+            let mut filter = vec!["tc", "filter", "del", "dev", DEVICE, "parent", "1:"];
+            filter.extend(["protocol", "ip", "prio", &priority]);
+            change(hands, &self.host, &filter)?;
+        }
+        if self.figures(hands)?.is_some() {
+            let class = self.class();
+            change(
+                hands,
+                &self.host,
+                &["tc", "qdisc", "del", "dev", DEVICE, "parent", &class],
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Whether nothing of it is left.
+    pub fn is_gone(&self, hands: &mut Hands) -> Result<bool, FaultError> {
+        Ok(!self.leads(hands)? && self.figures(hands)?.is_none())
+    }
+
+    fn leads(&self, hands: &mut Hands) -> Result<bool, FaultError> {
+        let priority = self.band.to_string();
+        let shown = [
+            "tc", "filter", "show", "dev", DEVICE, "parent", "1:", "prio", &priority,
+        ];
+        Ok(look(hands, &self.host, &shown)?.stdout.contains("flowid"))
+    }
+
+    fn class(&self) -> String {
+        format!("1:{:x}", self.band)
+    }
+
+    fn handle(&self) -> String {
+        format!("{:x}0:", self.band)
+    }
+}
+
+fn find(json: &str, handle: &str) -> Option<Figures> {
+    let all: Vec<Figures> = serde_json::from_str(json).ok()?;
+    all.into_iter().find(|figures| figures.handle == handle)
+}

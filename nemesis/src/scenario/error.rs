@@ -1,0 +1,86 @@
+//! What can be wrong with a scenario.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a scenario cannot be had or cannot be run so.
+#[derive(Debug, thiserror::Error)]
+pub enum ScenarioError {
+    /// No scenario has this name.
+    #[error(
+        "no scenario is called `{name}`: {instead}; a file of your own is named by its path, with `.toml`"
+    )]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The name that was probably meant, or all there are.
+        instead: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the scenario {}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is wrong, here and there.
+    #[error("{}", lines(problems))]
+    Invalid {
+        /// All that is wrong, in the order of the file; never empty.
+        problems: Vec<Problem>,
+    },
+    /// The scenario makes no sense on this topology.
+    #[error("scenario `{scenario}` does not run on topology `{topology}`: {reason}")]
+    NotHere {
+        /// The scenario.
+        scenario: String,
+        /// The topology.
+        topology: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A length of the scenario comes out wrong with the TTL that the lock service needs.
+    #[error("{place}: {reason} with the TTL of {ttl_ms} ms that `{lock}` needs")]
+    Lengths {
+        /// Where: `file:line:column`.
+        place: String,
+        /// What is wrong.
+        reason: String,
+        /// The TTL.
+        ttl_ms: u64,
+        /// The lock service.
+        lock: String,
+    },
+}
+
+/// One thing that is wrong with a scenario file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, as it was named.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in characters, counted from 1.
+    pub column: usize,
+    /// What was found, what is allowed, and the nearest right name.
+    pub message: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Problem {
+            file,
+            line,
+            column,
+            message,
+        } = self;
+        write!(formatter, "{file}:{line}:{column}: {message}")
+    }
+}
+
+fn lines(problems: &[Problem]) -> String {
+    let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
+    lines.join("\n")
+}
