@@ -108,6 +108,12 @@ pub enum Error {
         /// What was tried, and how each attempt failed.
         reasons: String,
     },
+    /// This machine cannot make a base image itself.
+    #[error("a bootstrap from Debian's packages failed: {reason}")]
+    Bootstrap {
+        /// Why not.
+        reason: String,
+    },
     /// An image does not build.
     #[error("image `{stage}` does not build: {reason}\nthe last lines of its output:\n{output}")]
     Build {

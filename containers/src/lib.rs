@@ -3,7 +3,10 @@
 pub mod agent;
 mod docker;
 mod error;
+pub mod images;
+pub mod owner;
 mod progress;
+mod runtime_directory;
 pub mod services;
 pub mod site;
 pub mod topologies;
@@ -11,3 +14,4 @@ pub mod topologies;
 pub use docker::{Engine, EngineFacts, docker_or_skip, engine};
 pub use error::Error;
 pub use progress::Progress;
+pub use runtime_directory::RuntimeDirectory;
