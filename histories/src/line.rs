@@ -1,5 +1,6 @@
 //! The lines of a file, plain or compressed, and where it stops.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Chain, Cursor, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -35,6 +36,16 @@ pub enum Cut {
     PartialLine,
     /// The compressed stream ends too early; what could be decompressed of a last line was dropped.
     PartialStream,
+}
+
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Cut::NoFooter => "there is no footer",
+            Cut::PartialLine => "the last line is not whole, and was dropped",
+            Cut::PartialStream => "the compressed stream ends too early",
+        })
+    }
 }
 
 /// A file's bytes: the first four, read ahead to tell what they are, and the others.
@@ -230,6 +241,7 @@ impl<R: BufRead> BufRead for Input<R> {
 }
 
 /// The event of a line, by the short way where it can be taken.
+#[inline]
 pub(crate) fn event(line: &str) -> Result<Event<'_>, serde_json::Error> {
     match quick::event(line) {
         Some(event) => Ok(event),

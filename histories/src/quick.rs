@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use crate::{Event, Function, Kind};
 
 /// The event of a line, or `None` where the long way has to be taken.
+#[inline]
 pub(crate) fn event(line: &str) -> Option<Event<'_>> {
     let mut scanner = Scanner { line, at: 0 };
     let mut event = Event::new(0, "", 0, Kind::Invoke, Function::Acquire);
@@ -118,14 +119,16 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn text(&mut self) -> Option<&'a str> {
         self.token(b'"')?;
-        let from = self.at;
-        loop {
-            match self.next()? {
-                b'"' => return self.line.get(from..self.at - 1),
-                b'\\' | 0..b' ' => return None,
-                _ => {}
-            }
+        let rest = &self.line.as_bytes()[self.at..];
+        let end = rest
+            .iter()
+            .position(|byte| matches!(byte, b'"' | b'\\' | 0..b' '))?;
+        if rest[end] != b'"' {
+            return None;
         }
+        let text = self.line.get(self.at..self.at + end);
+        self.at += end + 1;
+        text
     }
 
     #[inline]
@@ -142,17 +145,17 @@ impl<'a> Scanner<'a> {
     /// A whole number of up to 19 digits, which always fit.
     #[inline]
     fn number(&mut self) -> Option<u64> {
-        let from = self.at;
-        let mut number = 0u64;
-        while let Some(digit @ b'0'..=b'9') = self.line.as_bytes().get(self.at) {
-            if self.at - from == 19 {
+        let rest = &self.line.as_bytes()[self.at..];
+        let (mut number, mut digits) = (0u64, 0);
+        while let Some(digit @ b'0'..=b'9') = rest.get(digits) {
+            if digits == 19 {
                 return None;
             }
             number = number * 10 + u64::from(digit - b'0');
-            self.at += 1;
+            digits += 1;
         }
-        let digits = self.at - from;
-        let leading_zero = digits > 1 && self.line.as_bytes()[from] == b'0';
+        self.at += digits;
+        let leading_zero = digits > 1 && rest[0] == b'0';
         (digits > 0 && !leading_zero).then_some(number)
     }
 }

@@ -24,6 +24,7 @@ pub struct Reader<R: BufRead = BufReader<File>> {
 }
 
 /// How far a reader is.
+#[derive(Debug)]
 enum State {
     Reading,
     Ended(Ending),
@@ -67,16 +68,6 @@ impl fmt::Display for Ending {
     }
 }
 
-impl fmt::Display for Cut {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Cut::NoFooter => "there is no footer",
-            Cut::PartialLine => "the last line is not whole, and was dropped",
-            Cut::PartialStream => "the compressed stream ends too early",
-        })
-    }
-}
-
 impl Reader {
     /// Opens a file and reads its header.
     ///
@@ -84,6 +75,16 @@ impl Reader {
     /// Every [`ReadError`] but those of events and footers.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, ReadError> {
         Reader::start(Source::open(path.as_ref())?)
+    }
+}
+
+impl<R: BufRead> fmt::Debug for Reader<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = self.source.place(0);
+        f.debug_struct("Reader")
+            .field("place", &place)
+            .field("state", &self.state)
+            .finish_non_exhaustive()
     }
 }
 
@@ -139,11 +140,6 @@ impl<R: BufRead> Reader<R> {
         reason = "an iterator's items cannot borrow from the iterator"
     )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, ReadError> {
-        Ok(self.next_with_line()?.map(|(event, _)| event))
-    }
-
-    /// The next event, and its line without the newline.
-    pub(crate) fn next_with_line(&mut self) -> Result<Option<(Event<'_>, &str)>, ReadError> {
         if !matches!(self.state, State::Reading) {
             return Ok(None);
         }
@@ -159,7 +155,7 @@ impl<R: BufRead> Reader<R> {
             Ok(event) => {
                 self.events += 1;
                 self.state = State::Reading;
-                Ok(Some((event, text)))
+                Ok(Some(event))
             }
             Err(error) if error.is_eof() && self.source.is_at_end()? => {
                 let (events, why) = (self.events, Cut::PartialLine);
@@ -170,8 +166,8 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
-    /// The header's line as it stands in the file, up to the first call of [`Reader::next`].
-    pub(crate) fn header_line(&self) -> &[u8] {
+    /// The line that was read last as it stands in the file, without its newline.
+    pub(crate) fn last_line(&self) -> &[u8] {
         &self.line
     }
 

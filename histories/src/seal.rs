@@ -23,11 +23,11 @@ use crate::{Ending, Place, Reader, Writer};
 pub fn seal(path: impl AsRef<Path>) -> Result<Ending, SealError> {
     let path = resolved(path.as_ref())?;
     let mut reader = Reader::open(&path)?;
-    let header = reader.header_line().to_vec();
+    let header = reader.last_line().to_vec();
     let (lines, times) = lines_and_times(&mut reader)?;
-    let ending = reader.ending().unwrap_or(Ending::Complete {
-        events: times.len() as u64,
-    });
+    let ending = reader
+        .ending()
+        .expect("a reader without another event has an ending");
     if matches!(ending, Ending::Truncated { .. }) {
         replace(&path, &header, &lines, times)?;
     }
@@ -39,10 +39,10 @@ type Time = (u64, std::ops::Range<usize>);
 
 fn lines_and_times(reader: &mut Reader) -> Result<(Vec<u8>, Vec<Time>), ReadError> {
     let (mut lines, mut times) = (Vec::new(), Vec::new());
-    while let Some((event, line)) = reader.next_with_line()? {
+    while let Some(t) = reader.next()?.map(|event| event.t) {
         let start = lines.len();
-        lines.extend_from_slice(line.as_bytes());
-        times.push((event.t, start..lines.len()));
+        lines.extend_from_slice(reader.last_line());
+        times.push((t, start..lines.len()));
     }
     Ok((lines, times))
 }

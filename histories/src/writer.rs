@@ -1,5 +1,6 @@
 //! Writing a history as the run goes.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -205,6 +206,15 @@ impl<W: Write> Writer<W> {
     }
 }
 
+impl<W: Write> fmt::Debug for Writer<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer")
+            .field("path", &self.path)
+            .field("events", &self.events)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<W: Write> Write for Output<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
@@ -300,7 +310,7 @@ mod tests {
 
         let writer = Writer::create("/dev/full", &header()).unwrap();
         assert_eq!(writer.finish().unwrap_err().to_string(), remedy);
-        let error = Writer::create("/nowhere/h.jsonl", &header()).err().unwrap();
+        let error = Writer::create("/nowhere/h.jsonl", &header()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot write /nowhere/h.jsonl (make its folder first)"

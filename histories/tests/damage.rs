@@ -46,7 +46,7 @@ fn line_ends(bytes: &[u8]) -> Vec<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(10))]
 
     #[test]
     fn cut_at_any_byte(all in events()) {
@@ -65,7 +65,7 @@ proptest! {
 
 proptest! {
     // Each case reads some thousand streams.
-    #![proptest_config(ProptestConfig::with_cases(8))]
+    #![proptest_config(ProptestConfig::with_cases(4))]
 
     #[test]
     fn compressed_and_cut_at_any_byte(all in events()) {
@@ -90,7 +90,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
     fn damaged_at_random_bytes(

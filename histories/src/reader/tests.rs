@@ -213,7 +213,7 @@ fn errors_name_the_file() {
         line,
         column,
     };
-    let missing = Reader::open(&path).err().unwrap();
+    let missing = Reader::open(&path).unwrap_err();
     assert_eq!(missing.place(), &place(0, 0));
     assert_eq!(
         missing.to_string(),
@@ -236,8 +236,7 @@ fn errors_name_the_file() {
     );
     assert!(
         Reader::open(folder.path())
-            .err()
-            .unwrap()
+            .unwrap_err()
             .to_string()
             .ends_with("(name the file in it)")
     );
