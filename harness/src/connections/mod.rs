@@ -1,6 +1,7 @@
 //! How a client speaks to one server: it connects when first needed, waits no longer than it has to, and tells a request
 //! that was certainly not done from one that may have been.
 
+pub mod etcd;
 pub mod postgres;
 pub mod redis;
 

@@ -1,5 +1,6 @@
 //! The lock services: what grants. One file each; a new one is that file and a line in [`SERVICES`].
 
+mod etcd_lease;
 mod keys;
 mod postgres_advisory_xact;
 mod postgres_lease;
@@ -24,6 +25,7 @@ pub static SERVICES: &[&dyn LockService] = &[
     &redlock::Redlock,
     &postgres_lease::PostgresLease,
     &postgres_advisory_xact::PostgresAdvisoryXact,
+    &etcd_lease::EtcdLease,
 ];
 
 /// The lock service of that name.
