@@ -68,6 +68,29 @@ impl Engine {
     }
 }
 
+/// The facts by name, in the order in which a person wants them.
+impl IntoIterator for &EngineFacts {
+    type Item = (&'static str, String);
+    type IntoIter = std::array::IntoIter<Self::Item, 11>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        [
+            ("version", self.version.clone()),
+            ("api-version", self.api_version.clone()),
+            ("address", self.address.clone()),
+            ("storage-driver", self.storage_driver.clone()),
+            ("root-dir", self.root_dir.clone()),
+            ("operating-system", self.operating_system.clone()),
+            ("kernel", self.kernel.clone()),
+            ("architecture", self.architecture.clone()),
+            ("processors", self.processors.to_string()),
+            ("memory-bytes", self.memory_bytes.to_string()),
+            ("rootless", self.rootless.to_string()),
+        ]
+        .into_iter()
+    }
+}
+
 /// Connects to the daemon that `DOCKER_HOST` names, else to the one at its usual place, and asks what it is.
 ///
 /// # Errors

@@ -135,6 +135,23 @@ pub enum Error {
     /// An agent refused, failed or cannot be reached.
     #[error(transparent)]
     Agent(#[from] AgentError),
+    /// A host does not come up.
+    #[error("host {host} {reason}")]
+    Host {
+        /// The host.
+        host: String,
+        /// What it does.
+        reason: String,
+    },
+    /// No server says that it leads.
+    #[error("no server leads: {answers}")]
+    NoLeader {
+        /// What each of them said.
+        answers: String,
+    },
+    /// Nobody waits any more for what was being started.
+    #[error("the start was given up")]
+    Cancelled,
     /// A server does not come up, or answers what it should not.
     #[error("host {host}: {service} {reason}")]
     Service {
@@ -144,6 +161,16 @@ pub enum Error {
         service: &'static str,
         /// What it does.
         reason: String,
+    },
+    /// Not all that was to be removed could be.
+    #[error(
+        "not all could be removed: {what}; removed: {removed}. Try `fencepost clean`, or `docker rm -f`"
+    )]
+    Left {
+        /// What is left, and why.
+        what: String,
+        /// What was removed.
+        removed: String,
     },
     /// A file or folder could not be used.
     #[error("{}: {source}", path.display())]

@@ -1,6 +1,7 @@
 //! Where it happens: Docker, the images, the hosts and their agents, and the clean-up.
 
 pub mod agent;
+pub mod bundle;
 mod docker;
 mod error;
 pub mod images;
@@ -9,9 +10,11 @@ mod progress;
 mod runtime_directory;
 pub mod services;
 pub mod site;
+mod sweep;
 pub mod topologies;
 
 pub use docker::{Engine, EngineFacts, docker_or_skip, engine};
 pub use error::Error;
 pub use progress::Progress;
 pub use runtime_directory::RuntimeDirectory;
+pub use sweep::{Swept, Which, sweep, sweep_blocking, sweep_own_blocking};

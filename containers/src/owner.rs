@@ -72,6 +72,13 @@ impl Owner {
     }
 }
 
+impl Owner {
+    /// Whether the machine has not been booted since.
+    pub(crate) fn is_of_this_boot(&self) -> bool {
+        boot_id().is_ok_and(|boot| boot == self.boot)
+    }
+}
+
 impl fmt::Display for Owner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

@@ -16,6 +16,9 @@ const PREFIX: &str = "fencepost-";
 /// The file in each that names its owner, and on a second line its run.
 const OWNER_FILE: &str = "owner";
 
+/// The file that says that a run is to stay though its owner is dead.
+const KEPT_FILE: &str = "kept";
+
 /// How old a folder without a readable owner has to be to count as left behind: its maker writes the owner at once.
 const OWNERLESS_AGE: Duration = Duration::from_secs(60);
 
@@ -34,9 +37,7 @@ impl RuntimeDirectory {
     /// # Errors
     /// [`Error::Io`] where it cannot be made, or is there already.
     pub fn of_run(run: &str) -> Result<RuntimeDirectory, Error> {
-        let digits: Vec<char> = run.chars().filter(char::is_ascii_alphanumeric).collect();
-        let name: String = digits[digits.len().saturating_sub(12)..].iter().collect();
-        RuntimeDirectory::make(Path::new("/tmp").join(format!("{PREFIX}{name}")), run)
+        RuntimeDirectory::make(path_of_run(run), run)
     }
 
     /// Makes a folder in the system's place for temporary files, for large things.
@@ -68,6 +69,35 @@ impl RuntimeDirectory {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Lets the folder stay, and with it all that its run made: the run counts as wanted after the death of its owner,
+    /// until the machine boots again.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where that cannot be noted in the folder, which then stays until its owner is dead.
+    pub fn keep(self) -> Result<(), Error> {
+        let path = self.path.join(KEPT_FILE);
+        std::mem::forget(self);
+        fs::write(&path, "").map_err(|error| Error::io(&path, error))
+    }
+}
+
+fn path_of_run(run: &str) -> PathBuf {
+    let digits: Vec<char> = run.chars().filter(char::is_ascii_alphanumeric).collect();
+    let name: String = digits[digits.len().saturating_sub(12)..].iter().collect();
+    Path::new("/tmp").join(format!("{PREFIX}{name}"))
+}
+
+/// Whether a run is to stay though its owner is dead.
+pub(crate) fn is_kept(run: &str) -> bool {
+    let path = path_of_run(run);
+    let owner = fs::read_to_string(path.join(OWNER_FILE)).unwrap_or_default();
+    let mut lines = owner.lines();
+    let of_this_boot = lines
+        .next()
+        .and_then(Owner::parse)
+        .is_some_and(|owner| owner.is_of_this_boot());
+    of_this_boot && lines.next() == Some(run) && path.join(KEPT_FILE).exists()
 }
 
 impl Drop for RuntimeDirectory {
@@ -78,41 +108,50 @@ impl Drop for RuntimeDirectory {
     }
 }
 
-/// The folders that dead owners left, or those of one run.
-pub(crate) fn left_behind(run: Option<&str>) -> Vec<PathBuf> {
+/// One of the folders that are there.
+pub(crate) struct Found {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Its owner, as text; nothing where none is written in it yet.
+    pub(crate) owner: Option<String>,
+    /// Its run; empty where it belongs to none.
+    pub(crate) run: String,
+    /// Whether it is old enough that its owner would be written in it if that still lived.
+    pub(crate) abandoned: bool,
+}
+
+/// All such folders of this user; root sees everybody's.
+pub(crate) fn all() -> Vec<Found> {
     let mut places = vec![PathBuf::from("/tmp"), env::temp_dir()];
     places.dedup();
-    let mut found: Vec<PathBuf> = places
+    let entries = places
         .iter()
         .filter_map(|place| fs::read_dir(place).ok())
-        .flat_map(|entries| entries.flatten())
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX))
-        .map(|entry| entry.path())
-        .filter(|path| is_left_behind(path, run))
-        .collect();
-    found.sort();
+        .flat_map(|entries| entries.flatten());
+    let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    let mut found: Vec<Found> = ours.filter_map(|entry| look(entry.path())).collect();
+    found.sort_by(|one, other| one.path.cmp(&other.path));
     found
 }
 
-fn is_left_behind(path: &Path, run: Option<&str>) -> bool {
-    let Ok(metadata) = fs::symlink_metadata(path) else {
-        return false;
-    };
-    let mine =
-        nix::unistd::geteuid().is_root() || metadata.uid() == nix::unistd::geteuid().as_raw();
-    if !metadata.is_dir() || !mine {
-        return false;
+fn look(path: PathBuf) -> Option<Found> {
+    let metadata = fs::symlink_metadata(&path).ok()?;
+    let user = nix::unistd::geteuid();
+    if !metadata.is_dir() || !(user.is_root() || user.as_raw() == metadata.uid()) {
+        return None;
     }
     let text = fs::read_to_string(path.join(OWNER_FILE)).unwrap_or_default();
-    let mut lines = text.lines();
-    match (lines.next().and_then(Owner::parse), run) {
-        (Some(_), Some(run)) => lines.next() == Some(run),
-        (None, Some(_)) => false,
-        (Some(owner), None) => !owner.is_alive(),
-        (None, None) => metadata
-            .modified()
-            .is_ok_and(|at| is_older(at, OWNERLESS_AGE)),
-    }
+    let mut lines = text.lines().map(str::to_owned);
+    let (owner, run) = (lines.next(), lines.next().unwrap_or_default());
+    let abandoned = metadata
+        .modified()
+        .is_ok_and(|at| is_older(at, OWNERLESS_AGE));
+    Some(Found {
+        path,
+        owner,
+        run,
+        abandoned,
+    })
 }
 
 fn is_older(at: SystemTime, age: Duration) -> bool {
@@ -192,28 +231,55 @@ mod tests {
     }
 
     #[test]
-    fn a_live_owner_s_folder_is_left_behind_by_nobody_but_found_by_its_run() {
+    fn it_is_found_with_its_owner_and_its_run() {
         let run = run_id("a0003");
         let directory = RuntimeDirectory::of_run(&run).expect("made");
-        assert!(!is_left_behind(directory.path(), None));
-        assert!(is_left_behind(directory.path(), Some(&run)));
-        assert!(!is_left_behind(directory.path(), Some("another run")));
-        assert_eq!(left_behind(Some(&run)), [directory.path()]);
+        let found = all()
+            .into_iter()
+            .find(|found| found.path == directory.path())
+            .expect("found");
+        assert_eq!(
+            found.owner,
+            Some(Owner::current().expect("this process").to_string())
+        );
+        assert_eq!(found.run, run);
     }
 
     #[test]
-    fn a_dead_owner_s_folder_is_left_behind() {
-        let directory = RuntimeDirectory::scratch().expect("made");
-        fs::write(directory.path().join(OWNER_FILE), "1:1:another-boot:1\n\n").expect("written");
-        assert!(is_left_behind(directory.path(), None));
-        assert!(left_behind(None).contains(&directory.path().to_path_buf()));
-    }
-
-    #[test]
-    fn a_folder_whose_owner_is_not_yet_written_is_spared() {
+    fn one_whose_owner_is_not_yet_written_is_not_abandoned() {
         let directory = RuntimeDirectory::scratch().expect("made");
         fs::remove_file(directory.path().join(OWNER_FILE)).expect("removed");
-        assert!(!is_left_behind(directory.path(), None));
+        let found = look(directory.path().to_path_buf()).expect("found");
+        assert_eq!(found.owner, None);
+        assert!(!found.abandoned);
+        let long_ago = SystemTime::now() - 2 * OWNERLESS_AGE;
+        fs::File::open(directory.path())
+            .expect("opened")
+            .set_modified(long_ago)
+            .expect("made old");
+        assert!(
+            look(directory.path().to_path_buf())
+                .expect("found")
+                .abandoned
+        );
+    }
+
+    #[test]
+    fn a_run_is_kept_when_its_folder_says_so_and_only_in_this_boot() {
+        let run = run_id("a0004");
+        let directory = RuntimeDirectory::of_run(&run).expect("made");
+        let path = directory.path().to_path_buf();
+        assert!(!is_kept(&run));
+        directory.keep().expect("noted");
+        assert!(is_kept(&run));
+        fs::write(
+            path.join(OWNER_FILE),
+            format!("1:1:another-boot:1\n{run}\n"),
+        )
+        .expect("written");
+        assert!(!is_kept(&run));
+        remove(&path).expect("removed");
+        assert!(!is_kept(&run));
     }
 
     #[test]

@@ -35,25 +35,19 @@ pub(super) async fn build(
     name: Option<&str>,
     progress: &dyn Progress,
 ) -> Result<(), Error> {
-    let context = context::archive().await?;
+    let context = context::archive(stage).await?;
     let mut answers = engine.docker().build_image(
         options(stage, base, name),
         None,
         Some(body_full(context.into())),
     );
-    let mut last_lines = LastLines::default();
+    let mut output = Output::default();
     while let Some(answer) = answers.next().await {
-        let text = match answer {
-            Ok(info) => info.stream.or(info.status).unwrap_or_default(),
-            Err(reply) => return Err(failure(stage, &reply.to_string(), last_lines)),
-        };
-        for line in text
-            .lines()
-            .map(str::trim_end)
-            .filter(|line| !line.is_empty())
-        {
-            progress.detail(&format!("{stage}: {line}"));
-            last_lines.push(line);
+        match answer {
+            Ok(info) => output.add(&info.stream.or(info.status).unwrap_or_default(), |line| {
+                progress.detail(&format!("{stage}: {line}"));
+            }),
+            Err(reply) => return Err(failure(stage, &reply.to_string(), output)),
         }
     }
     Ok(())
@@ -78,14 +72,15 @@ fn options(stage: &str, base: &str, name: Option<&str>) -> BuildImageOptions {
     }
 }
 
-fn failure(stage: &str, reason: &str, last_lines: LastLines) -> Error {
-    let output = last_lines.0.into_iter().collect::<Vec<_>>().join("\n");
+fn failure(stage: &str, reason: &str, output: Output) -> Error {
+    let output = output.last_lines();
     if format!("{reason}\n{output}")
         .to_lowercase()
         .contains("no space left on device")
     {
+        let doing = format!("building image `{stage}`");
         return Error::DiskFull {
-            doing: format!("building image `{stage}`"),
+            doing,
             reason: "no space left on device".to_owned(),
         };
     }
@@ -96,17 +91,52 @@ fn failure(stage: &str, reason: &str, last_lines: LastLines) -> Error {
     }
 }
 
-/// The last lines of a build's output.
+/// What a build writes, which comes in pieces that are not lines and, where it went to standard error, in colour.
 #[derive(Default)]
-struct LastLines(VecDeque<String>);
+struct Output {
+    last_lines: VecDeque<String>,
+    begun: String,
+}
 
-impl LastLines {
-    fn push(&mut self, line: &str) {
-        if self.0.len() == LINES_IN_ERROR {
-            self.0.pop_front();
+impl Output {
+    /// Takes a piece, and tells of each line that is now whole and not empty.
+    fn add(&mut self, piece: &str, mut tell: impl FnMut(&str)) {
+        self.begun.push_str(piece);
+        while let Some(end) = self.begun.find('\n') {
+            let line: String = self.begun.drain(..=end).collect();
+            let line = plain(&line);
+            if line.is_empty() {
+                continue;
+            }
+            tell(&line);
+            if self.last_lines.len() == LINES_IN_ERROR {
+                self.last_lines.pop_front();
+            }
+            self.last_lines.push_back(line);
         }
-        self.0.push_back(line.to_owned());
     }
+
+    fn last_lines(mut self) -> String {
+        self.add("\n", |_| {});
+        Vec::from(self.last_lines).join("\n")
+    }
+}
+
+/// A line without its end, without colours (ECMA-48: CSI, parameters, one final byte `m`), and, where a progress bar
+/// went over it again and again, only as it was at last.
+fn plain(line: &str) -> String {
+    let mut parts = line.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let text = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        plain.push_str(text.strip_prefix('m').unwrap_or(text));
+    }
+    plain
+        .trim_end()
+        .rsplit('\r')
+        .next()
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -115,26 +145,46 @@ mod tests {
 
     #[test]
     fn a_failure_shows_the_last_lines() {
-        let mut lines = LastLines::default();
-        (1..=30).for_each(|line| lines.push(&format!("line {line}")));
-        let error = failure("redis", "returned a non-zero code: 100", lines).to_string();
+        let mut output = Output::default();
+        (1..=30).for_each(|line| output.add(&format!("line {line}\n"), |_| {}));
+        output.add("and this", |line| panic!("{line} is not at its end"));
+        let error = failure("redis", "returned a non-zero code: 100", output).to_string();
         assert!(
             error.contains("image `redis` does not build: returned a non-zero code: 100"),
             "{error}"
         );
+        assert!(!error.contains("line 11\n"), "{error}");
         assert!(
-            error.contains("line 11\n")
-                && error.ends_with("line 30")
-                && !error.contains("line 10\n"),
+            error.contains("line 12\n") && error.ends_with("line 30\nand this"),
             "{error}"
         );
     }
 
     #[test]
     fn a_full_disk_is_said_to_be_one() {
-        let mut lines = LastLines::default();
-        lines.push("E: Write error - write (28: No space left on device)");
-        let error = failure("redis", "returned a non-zero code: 100", lines);
+        let mut output = Output::default();
+        output.add(
+            "E: Write error - write (28: No space left on device)\n",
+            |_| {},
+        );
+        let error = failure("redis", "returned a non-zero code: 100", output);
         assert!(matches!(error, Error::DiskFull { .. }), "{error:?}");
+    }
+
+    #[test]
+    fn pieces_become_plain_lines() {
+        let mut output = Output::default();
+        let mut lines = Vec::new();
+        for piece in [
+            "checking ... ",
+            "ok\n\n",
+            "\u{1b}[91mW: ",
+            "old\u{1b}[0m\n",
+            "10%\r50%\rdone\r\n",
+            "begun",
+        ] {
+            output.add(piece, |line| lines.push(line.to_owned()));
+        }
+        assert_eq!(lines, ["checking ... ok", "W: old", "done"]);
     }
 }

@@ -7,6 +7,7 @@ mod base;
 mod bootstrap;
 mod build;
 mod context;
+mod inventory;
 mod lock;
 
 use std::collections::BTreeMap;
@@ -17,11 +18,15 @@ use futures_util::future::{join_all, try_join_all};
 use crate::{Engine, Error, Progress};
 use base::Base;
 
+pub use inventory::{Listed, list, remove_all, remove_stale};
+
 /// All stages of the Dockerfile that are images of hosts.
 pub const STAGES: [&str; 4] = ["client", "etcd", "postgres", "redis"];
 
-/// The stage that all others stand on.
-const SHARED_STAGE: &str = "base";
+/// [`STAGES`], to be handed to [`ensure`].
+pub fn stages() -> Vec<&'static str> {
+    STAGES.to_vec()
+}
 
 /// An image that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +117,7 @@ async fn build_all(
     let base_image = base.get(engine, progress).await?;
     if stages.len() > 1 {
         progress.step("building what all images share");
-        build::build(engine, SHARED_STAGE, &base_image, None, progress).await?;
+        build::build(engine, context::SHARED_STAGE, &base_image, None, progress).await?;
     }
     progress.step(&format!(
         "building {}: {}",
