@@ -8,9 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// No scenario has this name.
-    #[error(
-        "no scenario is called `{name}`: {instead}; a file of your own is named by its path, with `.toml`"
-    )]
+    #[error("no scenario is called `{name}`, and it is no path of a `.toml` file; {instead}")]
     Unknown {
         /// What was asked for.
         name: String,

@@ -373,11 +373,12 @@ fn read_parameters(
             .iter()
             .map(|parameter| parameter.name)
             .collect();
-        for twice in with.all_of(&names) {
-            if table.has(twice.value) {
+        let beside = table.all_of(&names);
+        for found in with.all_of(&names) {
+            if beside.iter().any(|beside| beside.value == found.value) {
                 with.complain(
-                    &twice.at,
-                    format!("`{}` stands twice in this fault", twice.value),
+                    &found.at,
+                    format!("`{}` stands twice in this fault", found.value),
                 );
             }
         }

@@ -150,6 +150,13 @@ pub enum Given {
     Port(u16),
 }
 
+impl Scenario {
+    /// Reads the text of a scenario called `name`; `file` names it in messages.
+    pub fn parse(name: &str, file: &str, text: &str) -> Result<Scenario, ScenarioError> {
+        reader::read(name, file, text)
+    }
+}
+
 /// Reads a scenario: a built-in one by its name, or a file of one's own by its path, which ends in `.toml` or has a `/`
 /// in it.
 pub fn load(name_or_path: &str) -> Result<Scenario, ScenarioError> {
