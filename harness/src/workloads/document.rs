@@ -19,15 +19,7 @@ impl Workload for Document {
     }
 
     fn points(&self) -> &'static [&'static str] {
-        &[
-            "after-acquire",
-            "before-read",
-            "after-read",
-            "before-write",
-            "after-write",
-            "before-release",
-            "after-release",
-        ]
+        nemesis::POINTS
     }
 
     async fn round(&self, client: &mut Client) -> Result<(), RecordingFailed> {
