@@ -61,6 +61,40 @@ pub enum Function {
     Exit,
 }
 
+impl Kind {
+    /// As the history spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Invoke => "invoke",
+            Kind::Ok => "ok",
+            Kind::Fail => "fail",
+            Kind::Info => "info",
+        }
+    }
+}
+
+impl Function {
+    /// As the history spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Function::Acquire => "acquire",
+            Function::Extend => "extend",
+            Function::Release => "release",
+            Function::Held => "held",
+            Function::Lost => "lost",
+            Function::Work => "work",
+            Function::Read => "read",
+            Function::Write => "write",
+            Function::Point => "point",
+            Function::Inject => "inject",
+            Function::Heal => "heal",
+            Function::Log => "log",
+            Function::Accepted => "accepted",
+            Function::Exit => "exit",
+        }
+    }
+}
+
 /// One line of a history. Which of the optional fields are there depends on `f` (see [`Function`]) and `type`.
 ///
 /// All times are nanoseconds since the run's monotonic base, all durations carry their unit in the name.

@@ -1,0 +1,51 @@
+//! `fencepost clean`: nothing of ours stays behind.
+
+use anyhow::{Context, Result};
+use clap::Args;
+use serde_json::json;
+
+use super::{Format, Voice, say};
+use crate::exit::Exit;
+use crate::report;
+
+#[derive(Args)]
+pub struct CleanArguments {
+    /// Remove what live runs and `--keep-running` own as well
+    #[arg(long)]
+    all: bool,
+
+    /// Remove outdated images too; with --all every image
+    #[arg(long)]
+    images: bool,
+}
+
+pub fn clean(arguments: &CleanArguments, voice: Voice) -> Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the runtime")?;
+    runtime.block_on(async {
+        let engine = containers::engine().await?;
+        let which = if arguments.all { containers::Which::All } else { containers::Which::Dead };
+        let swept = containers::sweep(&engine, &which).await?;
+        let images = match (arguments.images, arguments.all) {
+            (false, _) => 0,
+            (true, false) => containers::images::remove_stale(&engine).await?,
+            (true, true) => containers::images::remove_all(&engine).await?,
+        };
+        if voice.format == Format::Human {
+            match (swept.is_empty(), images) {
+                (true, 0) => say("nothing to remove")?,
+                (_, 0) => say(format!("removed {swept}"))?,
+                (_, images) => say(format!("removed {swept}, {images} images"))?,
+            }
+        } else {
+            say(json!({
+                "schema_version": report::SCHEMA_VERSION,
+                "containers": swept.containers,
+                "networks": swept.networks,
+                "volumes": swept.volumes,
+                "runtime_dirs": swept.runtime_dirs,
+                "images": images,
+            }))?;
+        }
+        Ok(Exit::Kept)
+    })
+}

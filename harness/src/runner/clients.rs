@@ -1,0 +1,91 @@
+//! A run's clients, from their start to their end.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use containers::agent::protocol::{Command, Notice, Signal};
+use containers::agent::{Agent, Watch};
+use containers::site::Host;
+use histories::{Event, Function, Kind, Plan};
+
+use super::recorder::Recorder;
+use crate::client::{CLIENT, EXIT_OP, process_name};
+
+/// How long an ended client's notice may take to come.
+const NOTICE_WITHIN: Duration = Duration::from_millis(200);
+
+/// One client's process, as its host's agent sees it.
+pub struct Client {
+    /// The host's name.
+    pub host: String,
+    /// Whether a process of it is there.
+    pub lives: bool,
+    agent: Agent,
+    watch: Watch,
+    may_be_killed: bool,
+    ending: bool,
+}
+
+impl Client {
+    /// Starts the client of a host. Whatever it does from now on is noticed.
+    pub fn start(host: &Host, command: Command, plan: &Plan) -> Result<Client> {
+        let watch = host.agent()?.watch()?;
+        let mut agent = host.agent()?;
+        agent.start(CLIENT, command)?;
+        let may_be_killed = plan.faults.iter().any(|fault| fault.on == host.name);
+        Ok(Client { host: host.name.clone(), lives: true, agent, watch, may_be_killed, ending: false })
+    }
+
+    /// Takes in what the agent noticed: a client's end goes into the history. An end that nothing in the plan explains
+    /// is an error.
+    pub fn notice(&mut self, recorder: &Recorder, base_ns: u64) -> Result<()> {
+        self.take_notices(recorder, base_ns, Duration::ZERO)
+    }
+
+    fn take_notices(&mut self, recorder: &Recorder, base_ns: u64, within: Duration) -> Result<()> {
+        while let Some(notice) = self.watch.next(within)? {
+            let Notice::Ended { process, life, at_ns, ended } = notice else { continue };
+            if process != CLIENT {
+                continue;
+            }
+            let name = process_name(&self.host, life);
+            let mut event = Event::new(at_ns.saturating_sub(base_ns), name, EXIT_OP, Kind::Info, Function::Exit);
+            event.error = Some(ended.clone().into());
+            recorder.sink().send(event).context("the recorder is gone")?;
+            self.lives = !self.agent.look(CLIENT)?.states.is_empty();
+            let explained = match ended.as_str() {
+                "exit 0" => self.ending,
+                "signal 9" => self.may_be_killed || self.ending,
+                _ => false,
+            };
+            if !explained {
+                bail!(
+                    "client {} ended by itself ({ended}); its log is logs/{}/{CLIENT}.log in the run's directory",
+                    self.host,
+                    self.host
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the client to finish its round and end; kills it if it does not in time.
+    pub fn end(&mut self, recorder: &Recorder, base_ns: u64, within: Duration) -> Result<()> {
+        self.ending = true;
+        self.take_notices(recorder, base_ns, Duration::ZERO)?;
+        if self.agent.look(CLIENT)?.states.is_empty() {
+            return self.take_notices(recorder, base_ns, Duration::ZERO);
+        }
+        self.agent.signal(CLIENT, Signal::Terminate)?;
+        let limit = Instant::now() + within;
+        while self.lives && Instant::now() < limit {
+            self.take_notices(recorder, base_ns, Duration::from_millis(10))?;
+        }
+        if self.lives {
+            tracing::warn!("client {} does not end within {} s and is killed", self.host, within.as_secs());
+            self.agent.signal(CLIENT, Signal::Kill)?;
+            self.take_notices(recorder, base_ns, NOTICE_WITHIN)?;
+        }
+        Ok(())
+    }
+}
