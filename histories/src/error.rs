@@ -235,9 +235,9 @@ fn writing_remedy(kind: ErrorKind) -> &'static str {
 #[derive(Debug, thiserror::Error)]
 pub enum SealError {
     /// What there is cannot be read.
-    #[error("the history cannot be sealed, and is as it was")]
+    #[error("the history cannot be sealed")]
     Read(#[from] ReadError),
     /// The sealed one cannot be written.
-    #[error("the history cannot be sealed, and is as it was")]
+    #[error("the history cannot be sealed")]
     Write(#[from] WriteError),
 }

@@ -291,3 +291,28 @@ fn text<'de: 'a, 'a, D: Deserializer<'de>>(
     struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
     Ok(Option::<Text<'a>>::deserialize(deserializer)?.map(|Text(text)| text))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_history() {
+        use Function::*;
+        for f in [
+            Acquire, Extend, Release, Held, Lost, Work, Read, Write, Point, Inject, Heal, Log,
+            Accepted, Exit,
+        ] {
+            assert_eq!(serde_json::to_value(f).unwrap(), f.name());
+        }
+        for kind in [Kind::Invoke, Kind::Ok, Kind::Fail, Kind::Info] {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+        }
+    }
+
+    #[test]
+    fn a_second_life_has_the_same_host() {
+        assert_eq!(host_of("c1.2"), "c1");
+        assert_eq!(host_of("c1"), "c1");
+    }
+}
