@@ -4,6 +4,8 @@
 
 mod points;
 mod record;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::env;
@@ -94,7 +96,9 @@ pub fn run(config: &Path) -> Result<()> {
     let config = serde_json::from_str(&text)
         .with_context(|| format!("read the client's configuration {}", config.display()))?;
     let life = match env::var("FENCEPOST_LIFE") {
-        Ok(life) => life.parse().with_context(|| format!("read FENCEPOST_LIFE `{life}`"))?,
+        Ok(life) => life
+            .parse()
+            .with_context(|| format!("read FENCEPOST_LIFE `{life}`"))?,
         Err(_) => 1,
     };
     let agent = env::var_os("FENCEPOST_AGENT").map(PathBuf::from);
@@ -149,7 +153,11 @@ async fn live(config: ClientConfig, life: u32, agent: Option<PathBuf>) -> Result
         stop,
     };
     let mut client = Client::new(&config, &process, tools);
-    tracing::info!("{process} begins: {} with policy {}", plan.lock, plan.policy);
+    tracing::info!(
+        "{process} begins: {} with policy {}",
+        plan.lock,
+        plan.policy
+    );
     while !client.is_stopping() {
         workload.round(&mut client).await?;
     }
@@ -176,21 +184,4 @@ fn stop_on_terminate() -> Result<watch::Receiver<bool>> {
         stopping.closed().await;
     });
     Ok(stop)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn operations_of_lives_and_clients_never_meet() {
-        assert_eq!(first_op("c1", 1).unwrap(), 10_000_001);
-        assert_eq!(first_op("c2", 1).unwrap(), 20_000_001);
-        assert_eq!(first_op("c2", 3).unwrap(), 22_000_001);
-        assert_eq!(process_name("c2", 1), "c2");
-        assert_eq!(process_name("c2", 3), "c2.3");
-        for wrong in ["s1", "c", "c0", "cx", ""] {
-            assert!(first_op(wrong, 1).is_err(), "{wrong} was taken for a client");
-        }
-    }
 }

@@ -38,7 +38,10 @@ impl Reach {
     /// The rule that waits for this point of the nth grant.
     pub fn rule_at(&self, point: &str, nth: u64) -> Option<&Rule> {
         self.rules.iter().find(|rule| match &rule.at {
-            At::Point { point: at, nth_grant } => at == point && *nth_grant == nth,
+            At::Point {
+                point: at,
+                nth_grant,
+            } => at == point && *nth_grant == nth,
             At::Event { .. } => false,
         })
     }

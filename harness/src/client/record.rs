@@ -121,7 +121,12 @@ impl Record {
 
     /// The client is at a named point of its nth grant. Costs nothing unless a rule waits for it; then that is written
     /// down, and this returns when the agent lets the client go on.
-    pub async fn point(&self, point: &'static str, grant: u64, nth: u64) -> Result<(), RecordingFailed> {
+    pub async fn point(
+        &self,
+        point: &'static str,
+        grant: u64,
+        nth: u64,
+    ) -> Result<(), RecordingFailed> {
         let Some(rule) = self.reach.rule_at(point, nth) else {
             return Ok(());
         };

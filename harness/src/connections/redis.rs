@@ -90,9 +90,7 @@ async fn connect(address: SocketAddr) -> Result<MultiplexedConnection, RedisErro
     let address = ConnectionAddr::Tcp(address.ip().to_string(), address.port());
     // The crate leaves Nagle's algorithm on, which makes a script's second request wait for an acknowledgement.
     let settings = TcpSettings::default().set_nodelay(true);
-    let info = address
-        .into_connection_info()?
-        .set_tcp_settings(settings);
+    let info = address.into_connection_info()?.set_tcp_settings(settings);
     // The bounds are ours, over a request as a whole.
     let config = AsyncConnectionConfig::new()
         .set_connection_timeout(None)

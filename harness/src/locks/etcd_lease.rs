@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use etcd_client::{
-    Client as Etcd, Compare, CompareOp, Error, EventType, PutOptions, Txn, TxnOp,
-    WatchFilterType, WatchOptions,
+    Client as Etcd, Compare, CompareOp, Error, EventType, PutOptions, Txn, TxnOp, WatchFilterType,
+    WatchOptions,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -109,7 +109,10 @@ impl Client {
                 Ok(Lease::keep(granted.id(), ttl, sent, self.members.clone()))
             }
             // No key was asked for yet, and a lease that was granted all the same ends without having had one.
-            Err(failure) => Err(Failure::Refused(format!("no lease: {}", Failure::from(failure)))),
+            Err(failure) => Err(Failure::Refused(format!(
+                "no lease: {}",
+                Failure::from(failure)
+            ))),
         }
     }
 
@@ -131,7 +134,12 @@ impl Client {
     }
 
     /// Waits until the key is deleted after a revision of the store.
-    async fn deleted(&mut self, key: &str, after: i64, within: Duration) -> Result<(), EtcdFailure> {
+    async fn deleted(
+        &mut self,
+        key: &str,
+        after: i64,
+        within: Duration,
+    ) -> Result<(), EtcdFailure> {
         let watch = async |etcd: &mut Etcd| {
             let options = WatchOptions::new()
                 .with_start_revision(after + 1)
@@ -201,7 +209,9 @@ impl Lock for Client {
         let valid_until = lease.valid_until();
         match outcome {
             // Whoever waited longer than the lease lived has not got the lock, whatever was answered to an old request.
-            Ok(Created::At(revision)) if valid_until > Instant::now() && lease.loss.told().is_none() => {
+            Ok(Created::At(revision))
+                if valid_until > Instant::now() && lease.loss.told().is_none() =>
+            {
                 let key = lock.to_owned();
                 let grant = self.grant.insert(Grant {
                     key,

@@ -126,7 +126,10 @@ impl Client {
             .server
             .query(ANSWER_TIMEOUT, statement, parameters)
             .await?;
-        let fence = |row: &Row| row.try_get(0).map_err(|error| Failure::Unknown(error.to_string()));
+        let fence = |row: &Row| {
+            row.try_get(0)
+                .map_err(|error| Failure::Unknown(error.to_string()))
+        };
         rows.first().map(fence).transpose()
     }
 }

@@ -40,7 +40,8 @@ const PREPARE: &str = "INSERT INTO documents (name, version, value, fence) VALUE
 
 const READ: &str = "SELECT version, value FROM documents WHERE name = $1";
 
-const LOG: &str = "SELECT version, op, token, value FROM writes_log WHERE document = $1 ORDER BY version";
+const LOG: &str =
+    "SELECT version, op, token, value FROM writes_log WHERE document = $1 ORDER BY version";
 
 /// Writes, logs the write, and gives the new version; no row if the fence rejected it. The fence is the highest token that
 /// wrote; a holder may write many times, so that an equal one is accepted. A write without a token is never rejected.
@@ -128,7 +129,9 @@ impl Client {
                 .await;
         }
         let Some(session) = session else {
-            return Err(Failure::Refused("the lock's transaction is over".to_owned()));
+            return Err(Failure::Refused(
+                "the lock's transaction is over".to_owned(),
+            ));
         };
         session.query(ANSWER_TIMEOUT, statement, parameters).await
     }
