@@ -299,16 +299,18 @@ fn speaks(api_version: &str, needed: (u32, u32)) -> bool {
 pub(crate) fn on_a_thread_of_its_own<T: Send>(
     work: impl Future<Output = Result<T, Error>> + Send,
 ) -> Result<T, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|source| Error::io("a runtime of its own", source))?;
-    std::thread::scope(
-        |scope| match scope.spawn(|| runtime.block_on(work)).join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        },
-    )
+    // The runtime is dropped there too: that must not happen on a thread of another one.
+    let run = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| Error::io("a runtime of its own", source))?
+            .block_on(work)
+    };
+    std::thread::scope(|scope| match scope.spawn(run).join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
 }
 
 #[cfg(test)]
