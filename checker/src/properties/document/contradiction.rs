@@ -1,0 +1,258 @@
+//! The ways in which reads and writes can contradict each other, and how each is told.
+
+use crate::operations::{Call, Record};
+use crate::properties::witness;
+use crate::sentences::{self, Clock};
+use crate::verdict::Witness;
+
+/// A read or a write, by its row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    Read(u32),
+    Write(u32),
+}
+
+impl Operation {
+    pub(super) fn call(self, record: &Record) -> Call {
+        match self {
+            Operation::Read(row) => record.reads[row as usize].call,
+            Operation::Write(row) => record.writes[row as usize].call,
+        }
+    }
+
+    /// `c1's read (op 7)`, `c1's write (op 12, grant 7)`.
+    fn words(self, record: &Record) -> String {
+        match self {
+            Operation::Read(row) => {
+                let call = &record.reads[row as usize].call;
+                format!("{}'s read (op {})", record.process(call), call.op)
+            }
+            Operation::Write(row) => sentences::write(record, &record.writes[row as usize]),
+        }
+    }
+
+    fn events(self, record: &Record) -> Vec<histories::Event<'static>> {
+        match self {
+            Operation::Read(row) => record.read_events(row),
+            Operation::Write(row) => record.write_events(row),
+        }
+    }
+
+    fn document(self, record: &Record) -> String {
+        let document = match self {
+            Operation::Read(row) => record.reads[row as usize].document,
+            Operation::Write(row) => record.writes[row as usize].document,
+        };
+        sentences::document(record, document)
+    }
+}
+
+/// What cannot be in a linearizable history.
+pub(super) enum Contradiction {
+    /// Two writes made one version.
+    SharedVersion {
+        first: u32,
+        second: u32,
+        version: u64,
+    },
+    /// One write made two versions.
+    TakenTwice { write: u32, first: u64, second: u64 },
+    /// A write that was said to have failed was accepted.
+    FailedYetAccepted { write: u32, version: u64 },
+    /// A write was based on a version that was not there before it.
+    BasedOnLater { write: u32, version: u64 },
+    /// A write made version 0, which is that of an untouched document.
+    MadeNothing { write: u32 },
+    /// The log has a write with another value or document.
+    OtherInLog { write: u32, version: u64 },
+    /// The log lacks an acknowledged write.
+    Vanished { write: u32 },
+    /// A read returned another value than its version has; without a writer, of version 0.
+    OtherValue { read: u32, writer: Option<u32> },
+    /// A read returned a version that nobody made.
+    Unwritten { read: u32 },
+    /// An operation has a lower version than one that had returned before it was invoked.
+    Backwards {
+        earlier: Operation,
+        earlier_version: u64,
+        later: Operation,
+        later_version: u64,
+    },
+}
+
+impl Contradiction {
+    /// The operation that makes it a contradiction.
+    pub(super) fn operation(&self) -> Operation {
+        match *self {
+            Contradiction::SharedVersion { second: write, .. }
+            | Contradiction::TakenTwice { write, .. }
+            | Contradiction::FailedYetAccepted { write, .. }
+            | Contradiction::BasedOnLater { write, .. }
+            | Contradiction::MadeNothing { write }
+            | Contradiction::OtherInLog { write, .. }
+            | Contradiction::Vanished { write } => Operation::Write(write),
+            Contradiction::OtherValue { read, .. } | Contradiction::Unwritten { read } => {
+                Operation::Read(read)
+            }
+            Contradiction::Backwards { later, .. } => later,
+        }
+    }
+
+    /// The operation that it contradicts.
+    fn other(&self) -> Option<Operation> {
+        match *self {
+            Contradiction::SharedVersion { first, .. } => Some(Operation::Write(first)),
+            Contradiction::OtherValue { writer, .. } => writer.map(Operation::Write),
+            Contradiction::Backwards { earlier, .. } => Some(earlier),
+            _ => None,
+        }
+    }
+}
+
+/// Tells a contradiction to a person.
+pub(super) fn describe(record: &Record, contradiction: &Contradiction) -> Witness {
+    let operation = contradiction.operation();
+    let other = contradiction.other();
+    let call = operation.call(record);
+    let apart = other.map_or(u64::MAX, |other| {
+        other.call(record).completed.abs_diff(call.invoked)
+    });
+    let clock = Clock::telling(apart);
+    let (name, document) = (operation.words(record), operation.document(record));
+    let sentence = match contradiction {
+        Contradiction::SharedVersion { first, version, .. } => {
+            format!(
+                "{name} and {} both made version {version} of {document}",
+                Operation::Write(*first).words(record)
+            )
+        }
+        Contradiction::TakenTwice { first, second, .. } => {
+            format!(
+                "the storage accepted {name} twice, as version {first} and as version {second} of {document}"
+            )
+        }
+        Contradiction::FailedYetAccepted { version, .. } => {
+            format!(
+                "{name} was told that it failed, yet the storage's log has it as version {version} of {document}"
+            )
+        }
+        Contradiction::BasedOnLater { write, version } => format!(
+            "{name} was based on version {} of {document} and made version {version}, which is not after it",
+            record.writes[*write as usize].based_on.unwrap_or_default(),
+        ),
+        Contradiction::MadeNothing { .. } => {
+            format!(
+                "{name} was accepted as version 0 of {document}, which is that of an untouched document"
+            )
+        }
+        Contradiction::OtherInLog { version, .. } => {
+            format!(
+                "the storage's log has {name} as version {version} with another value or document than it was sent with"
+            )
+        }
+        Contradiction::Vanished { .. } => format!(
+            "an acknowledged write vanished: {name} was accepted at {}, and the storage's log of {document} lacks it",
+            clock.at(call.completed)
+        ),
+        Contradiction::OtherValue { read, writer } => other_value(record, *read, *writer),
+        Contradiction::Unwritten { read } => format!(
+            "{name} returned version {} of {document}, which no write made",
+            record.reads[*read as usize].version.unwrap_or_default()
+        ),
+        Contradiction::Backwards {
+            earlier,
+            earlier_version,
+            later_version,
+            ..
+        } => backwards(
+            record,
+            (*earlier, *earlier_version),
+            (operation, *later_version),
+            clock,
+        ),
+    };
+    let operations = other.into_iter().chain([operation]);
+    let events = operations
+        .clone()
+        .map(|operation| operation.events(record))
+        .collect();
+    witness(
+        sentence,
+        operations
+            .map(|operation| operation.call(record).op)
+            .collect(),
+        events,
+    )
+}
+
+fn other_value(record: &Record, read: u32, writer: Option<u32>) -> String {
+    let name = Operation::Read(read).words(record);
+    let document = Operation::Read(read).document(record);
+    let read = &record.reads[read as usize];
+    let value = record.values.text(read.value);
+    let version = read.version.unwrap_or_default();
+    match writer.map(|writer| {
+        (
+            Operation::Write(writer),
+            record.writes[writer as usize].value,
+        )
+    }) {
+        Some((writer, written)) => format!(
+            "{name} returned version {version} of {document} as `{value}`, while {} had written it as `{}`",
+            writer.words(record),
+            record.values.text(written)
+        ),
+        None => format!(
+            "{name} returned version 0 of {document} as `{value}`, though nobody had written to it"
+        ),
+    }
+}
+
+fn backwards(
+    record: &Record,
+    earlier: (Operation, u64),
+    later: (Operation, u64),
+    clock: Clock,
+) -> String {
+    let (names, document) = (
+        (earlier.0.words(record), later.0.words(record)),
+        later.0.document(record),
+    );
+    let did = if matches!(earlier.0, Operation::Read(_)) {
+        "returned"
+    } else {
+        "made"
+    };
+    let (seen, begun) = (
+        earlier.0.call(record).completed,
+        later.0.call(record).invoked,
+    );
+    match later.0 {
+        Operation::Read(_) => format!(
+            "a read went back in time: {}, begun at {}, returned version {} of {document}, though {} had {did} version {} by {}",
+            names.1,
+            clock.at(begun),
+            later.1,
+            names.0,
+            earlier.1,
+            clock.at(seen)
+        ),
+        Operation::Write(_) if earlier.1 == later.1 && did == "returned" => format!(
+            "{} returned version {} of {document} at {}, before {}, which made it, began at {}",
+            names.0,
+            earlier.1,
+            clock.at(seen),
+            names.1,
+            clock.at(begun)
+        ),
+        Operation::Write(_) => format!(
+            "{}, begun at {}, made version {} of {document}, though {} had {did} version {} by {}",
+            names.1,
+            clock.at(begun),
+            later.1,
+            names.0,
+            earlier.1,
+            clock.at(seen)
+        ),
+    }
+}

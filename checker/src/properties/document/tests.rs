@@ -1,0 +1,209 @@
+use super::PROPERTY;
+use crate::timeline::{Timeline, timeline};
+
+const NAME: &str = PROPERTY.name;
+
+fn after_a_write(text: &str) -> Timeline {
+    timeline(&format!(
+        "10 c1 write#1 value=a\n12 c1 write#1 ok version=1\n{text}"
+    ))
+}
+
+const LOG: &str = "900 storage log#9\n901 storage accepted#1 ok version=1 value=a\n902 storage log#9 ok entries=1";
+
+#[test]
+fn spares_reads_that_overlap_a_write_either_way() {
+    after_a_write(
+        "20 c2 write#2 value=b
+         21 c1 read#3
+         22 c3 read#4
+         23 c1 read#3 ok version=2 value=b
+         24 c3 read#4 ok version=1 value=a
+         25 c2 write#2 ok version=2
+         26 c1 read#5
+         27 c1 read#5 ok version=2 value=b",
+    )
+    .holds(NAME);
+}
+
+#[test]
+fn identifies_a_read_that_goes_back_in_time() {
+    let witness = after_a_write("20 c2 read#2\n21 c2 read#2 ok version=0 value=").witness(NAME);
+    assert_eq!(witness.operations, [1, 2]);
+    assert_eq!(
+        witness.sentence,
+        "a read went back in time: c2's read (op 2), begun at 0.020 s, returned version 0 of document `d`, though \
+         c1's write (op 1) had made version 1 by 0.012 s"
+    );
+    // One that only another read had shown.
+    after_a_write(
+        "20 c2 write#2 value=b
+         21 c1 read#3
+         22 c1 read#3 ok version=2 value=b
+         23 c3 read#4
+         24 c3 read#4 ok version=1 value=a
+         25 c2 write#2 ok version=2",
+    )
+    .witness(NAME);
+}
+
+#[test]
+fn identifies_a_read_of_what_was_not_yet_written() {
+    let witness = after_a_write(
+        "20 c2 read#2
+         21 c2 read#2 ok version=2 value=b
+         22 c1 write#3 value=b
+         23 c1 write#3 ok version=2",
+    )
+    .witness(NAME);
+    assert_eq!(
+        witness.sentence,
+        "c2's read (op 2) returned version 2 of document `d` at 0.021 s, before c1's write (op 3), which made it, began at \
+         0.022 s"
+    );
+}
+
+#[test]
+fn identifies_writes_against_the_order_of_versions() {
+    after_a_write("20 c2 write#2 value=b\n21 c2 write#2 ok version=3\n22 c1 write#3 value=c\n23 c1 write#3 ok version=2")
+        .witness(NAME);
+    after_a_write("20 c2 write#2 value=b\n21 c1 write#3 value=c\n22 c2 write#2 ok version=3\n23 c1 write#3 ok version=2")
+        .holds(NAME);
+}
+
+#[test]
+fn identifies_two_writers_of_one_version_and_two_versions_of_one_write() {
+    let shared = timeline(
+        "10 c1 write#1 value=a
+         11 c2 write#2 value=b
+         12 c1 write#1 ok version=1
+         13 c2 write#2 ok version=1",
+    );
+    assert!(
+        shared
+            .witness(NAME)
+            .sentence
+            .contains("both made version 1")
+    );
+    let twice = after_a_write(
+        "900 storage log#9
+         901 storage accepted#1 ok version=1 value=a
+         901 storage accepted#1 ok version=2 value=a
+         902 storage log#9 ok entries=2",
+    );
+    assert!(
+        twice
+            .witness(NAME)
+            .sentence
+            .contains("twice, as version 1 and as version 2")
+    );
+}
+
+#[test]
+fn identifies_an_acknowledged_write_that_vanished() {
+    after_a_write(LOG).holds(NAME);
+    let vanished = after_a_write(&format!(
+        "20 c2 write#2 value=b\n21 c2 write#2 ok version=2\n{LOG}"
+    ));
+    assert!(
+        vanished
+            .witness(NAME)
+            .sentence
+            .starts_with("an acknowledged write vanished: c2's write (op 2)")
+    );
+    // A log of which rows are lacking shows nothing by what it lacks.
+    let incomplete = LOG.replace("entries=1", "entries=2");
+    after_a_write(&format!(
+        "20 c2 write#2 value=b\n21 c2 write#2 ok version=2\n{incomplete}"
+    ))
+    .holds(NAME);
+    // One that was acknowledged while the log was read may have come after it.
+    after_a_write(&format!(
+        "20 c2 write#2 value=b\n{LOG}\n950 c2 write#2 ok version=2"
+    ))
+    .holds(NAME);
+}
+
+#[test]
+fn identifies_a_failed_write_that_was_accepted() {
+    let text = "20 c2 write#2 value=b\n21 c2 write#2 fail error=rejected";
+    let logged = LOG
+        .replace("902", "901 storage accepted#2 ok version=2 value=b\n902")
+        .replace("entries=1", "entries=2");
+    let history = after_a_write(&format!("{text}\n{logged}"));
+    assert!(
+        history
+            .witness(NAME)
+            .sentence
+            .contains("was told that it failed")
+    );
+    let read = after_a_write(&format!(
+        "{text}\n30 c1 read#3\n31 c1 read#3 ok version=2 value=b"
+    ));
+    assert!(read.witness(NAME).sentence.contains("which no write made"));
+}
+
+#[test]
+fn identifies_values_that_do_not_fit() {
+    let read = |version: u64, value: &str| {
+        after_a_write(&format!(
+            "20 c2 read#2\n21 c2 read#2 ok version={version} value={value}"
+        ))
+    };
+    read(1, "a").holds(NAME);
+    assert!(
+        read(1, "x")
+            .witness(NAME)
+            .sentence
+            .contains("as `x`, while c1's write (op 1) had written it as `a`")
+    );
+    timeline("1 c2 read#2\n2 c2 read#2 ok version=0 value=x").witness(NAME);
+    after_a_write(&LOG.replace("value=a", "value=x")).witness(NAME);
+}
+
+#[test]
+fn identifies_a_write_based_on_what_came_after_it_and_one_of_nothing() {
+    timeline("10 c1 write#1 based_on=1 value=a\n12 c1 write#1 ok version=1").witness(NAME);
+    timeline("10 c1 write#1 value=a\n12 c1 write#1 ok version=0").witness(NAME);
+}
+
+#[test]
+fn a_write_of_unknown_outcome_may_be_seen_at_any_time_since() {
+    let info = "20 c2 write#2 value=b\n21 c2 write#2 info\n30 c1 read#3\n31 c1 read#3 ok version=1 value=a";
+    after_a_write(info).holds(NAME);
+    let seen = format!("{info}\n40 c1 read#4\n41 c1 read#4 ok version=2 value=b");
+    after_a_write(&seen).holds(NAME);
+    after_a_write(&format!(
+        "{seen}\n50 c1 read#5\n51 c1 read#5 ok version=1 value=a"
+    ))
+    .witness(NAME);
+    // A complete log says that it did not happen, whatever a read says.
+    assert!(
+        after_a_write(&format!("{seen}\n{LOG}"))
+            .witness(NAME)
+            .sentence
+            .contains("which no write made")
+    );
+}
+
+#[test]
+fn a_version_of_unknown_origin_is_no_violation_unless_the_history_is_whole() {
+    let strange = "20 c2 read#2\n21 c2 read#2 ok version=5";
+    let reason = after_a_write(strange).reason(NAME);
+    assert_eq!(
+        reason,
+        "read 2 returned version 5, and nothing tells which write made it"
+    );
+    after_a_write(&format!("{strange} value=x")).witness(NAME);
+    after_a_write(&format!("{strange} value=x"))
+        .cut()
+        .reason(NAME);
+    let two_candidates =
+        "13 c2 write#3 value=x\n14 c3 write#4 value=x\n15 c2 write#3 info\n16 c3 write#4 info";
+    after_a_write(&format!("{two_candidates}\n{strange} value=x")).reason(NAME);
+}
+
+#[test]
+fn instants_that_coincide_are_concurrent() {
+    after_a_write("12 c2 read#2\n14 c2 read#2 ok version=0").holds(NAME);
+}

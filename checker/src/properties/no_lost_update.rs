@@ -1,0 +1,215 @@
+//! `no-lost-update`: no accepted write replaces a version that its writer never saw.
+//!
+//! An accepted write that made version n from version v loses an update if another grant's write was accepted as some
+//! version in between. Along the versions it is enough to know the highest earlier one that another grant made.
+
+use crate::names::NONE;
+use crate::operations::Record;
+use crate::properties::{Case, Finding, Property, witness};
+use crate::sentences;
+use crate::storage::Accepted;
+use crate::verdict::Witness;
+
+pub(super) const PROPERTY: Property = Property {
+    name: "no-lost-update",
+    summary: "violated when an accepted write was based on a version that another grant's write had already replaced",
+    silent: |case| {
+        let based = case
+            .record
+            .writes
+            .iter()
+            .any(|write| write.based_on.is_some());
+        case.no_documents()
+            .or((!based).then_some("no write says which version it was based on"))
+    },
+    judge,
+};
+
+/// Who writes: a grant, or a process that writes without one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Writer {
+    Grant(u32),
+    Process(u32),
+}
+
+/// The latest versions of a document on the way through them.
+struct Latest {
+    document: u32,
+    last: (Writer, Accepted),
+    /// The latest that another than the last one's writer made.
+    other: Option<Accepted>,
+}
+
+impl Latest {
+    /// The latest version that another writer made.
+    fn not_by(&self, writer: Writer) -> Option<Accepted> {
+        if self.last.0 == writer {
+            self.other
+        } else {
+            Some(self.last.1)
+        }
+    }
+
+    fn then(&mut self, writer: Writer, accepted: Accepted) {
+        if self.last.0 != writer {
+            self.other = Some(self.last.1);
+        }
+        self.last = (writer, accepted);
+    }
+}
+
+fn judge(case: &Case<'_>) -> Finding {
+    let record = case.record;
+    let mut lost: Vec<(Accepted, Accepted)> = Vec::new();
+    let mut latest: Option<Latest> = None;
+    // Writes that share a version do not replace each other.
+    for group in case
+        .storage
+        .accepted
+        .chunk_by(|a, b| (a.document, a.version) == (b.document, b.version))
+    {
+        latest = latest.filter(|latest| latest.document == group[0].document);
+        for accepted in group {
+            let based_on = record.writes[accepted.write as usize].based_on;
+            let other = latest
+                .as_ref()
+                .and_then(|latest| latest.not_by(writer(record, accepted.write)));
+            if let (Some(based_on), Some(other)) = (based_on, other)
+                && other.version > based_on
+            {
+                lost.push((*accepted, other));
+            }
+        }
+        for accepted in group {
+            let writer = writer(record, accepted.write);
+            match &mut latest {
+                Some(latest) => latest.then(writer, *accepted),
+                None => {
+                    latest = Some(Latest {
+                        document: accepted.document,
+                        last: (writer, *accepted),
+                        other: None,
+                    })
+                }
+            }
+        }
+    }
+    let returned = |(accepted, _): &&(Accepted, Accepted)| {
+        (
+            record.writes[accepted.write as usize].call.returned(),
+            accepted.document,
+            accepted.version,
+        )
+    };
+    match lost.iter().min_by_key(returned) {
+        Some(first) => Finding::violated(describe(record, first.0, first.1), lost.len() as u64),
+        None => case
+            .unsettled()
+            .map_or_else(Finding::holds, Finding::unknown),
+    }
+}
+
+fn writer(record: &Record, write: u32) -> Writer {
+    let write = &record.writes[write as usize];
+    if write.grant == NONE {
+        Writer::Process(write.call.process)
+    } else {
+        Writer::Grant(write.grant)
+    }
+}
+
+fn describe(record: &Record, accepted: Accepted, other: Accepted) -> Witness {
+    let (write, replaced) = (
+        &record.writes[accepted.write as usize],
+        &record.writes[other.write as usize],
+    );
+    let sentence = format!(
+        "{} was accepted as version {} of {} although it was based on version {}: it overwrote version {}, {}, unseen",
+        sentences::write(record, write),
+        accepted.version,
+        sentences::document(record, accepted.document),
+        write.based_on.unwrap_or_default(),
+        other.version,
+        sentences::write(record, replaced),
+    );
+    let events = vec![
+        record.write_events(other.write),
+        record.write_events(accepted.write),
+    ];
+    witness(sentence, vec![replaced.call.op, write.call.op], events)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::PROPERTY;
+    use crate::timeline::{Timeline, timeline};
+
+    const NAME: &str = PROPERTY.name;
+
+    /// Two grants, then these writes, one a millisecond: grant, version based on, version made.
+    fn writes(writes: &[(u32, u64, u64)]) -> Timeline {
+        let mut text =
+            String::from("1 c1 acquire#1\n2 c1 acquire#1 ok\n3 c2 acquire#2\n4 c2 acquire#2 ok\n");
+        for (at, (grant, based_on, version)) in writes.iter().enumerate() {
+            let (t, op) = (10 + at, 100 + at);
+            text +=
+                &format!("{t} c{grant} write#{op} grant={grant} based_on={based_on} value=v{op}\n");
+            text += &format!("{t}.5 c{grant} write#{op} ok version={version}\n");
+        }
+        timeline(&text)
+    }
+
+    #[test]
+    fn identifies_a_write_over_another_grant_s_unseen_one() {
+        let witness = writes(&[(1, 0, 1), (2, 1, 2), (1, 1, 3)]).witness(NAME);
+        assert_eq!(witness.operations, [101, 102]);
+        assert_eq!(
+            witness.sentence,
+            "c1's write (op 102, grant 1) was accepted as version 3 of document `d` although it was based on version 1: \
+             it overwrote version 2, c2's write (op 101, grant 2), unseen"
+        );
+    }
+
+    #[test]
+    fn identifies_it_behind_the_writer_s_own_writes() {
+        writes(&[(1, 0, 1), (2, 1, 2), (1, 0, 3), (1, 0, 4)]).witness(NAME);
+        assert_eq!(
+            writes(&[(1, 0, 1), (2, 1, 2), (1, 0, 3), (1, 0, 4)])
+                .verdict()
+                .property(NAME)
+                .unwrap()
+                .violations,
+            2
+        );
+    }
+
+    #[test]
+    fn spares_a_grant_that_writes_again_from_what_it_read() {
+        writes(&[(1, 0, 1), (1, 0, 2), (1, 0, 3), (2, 3, 4), (2, 3, 5)]).holds(NAME);
+    }
+
+    #[test]
+    fn processes_that_write_without_a_lock_are_writers_of_their_own() {
+        let cas = |based_on: u64| {
+            timeline(&format!(
+                "10 c1 write#1 based_on=0 value=a
+                 11 c1 write#1 ok version=1
+                 12 c2 write#2 based_on={based_on} value=b
+                 13 c2 write#2 ok version=2"
+            ))
+        };
+        cas(1).holds(NAME);
+        cas(0).witness(NAME);
+    }
+
+    #[test]
+    fn documents_are_apart() {
+        timeline(
+            "10 c1 write#1 based_on=0 value=a
+             11 c1 write#1 ok version=1
+             12 c2 write#2 based_on=0 value=b document=other
+             13 c2 write#2 ok version=2",
+        )
+        .holds(NAME);
+    }
+}

@@ -1,0 +1,205 @@
+//! The order in which the storage accepted writes: known from its answers and its log, not guessed.
+
+use crate::assumptions::{Flaw, Flaws};
+use crate::names::{Map, NONE};
+use crate::operations::Record;
+
+/// A write that the storage accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Accepted {
+    pub(crate) document: u32,
+    pub(crate) version: u64,
+    /// A row of the writes.
+    pub(crate) write: u32,
+}
+
+/// What is known of the writes that a storage accepted.
+pub(crate) struct StorageOrder {
+    /// By document and version. A write stands here twice only if the storage took it twice.
+    pub(crate) accepted: Vec<Accepted>,
+    /// By write: whether the log has it.
+    pub(crate) logged: Vec<bool>,
+    /// By log row: the write, or [`NONE`] if no client began it.
+    pub(crate) log_writes: Vec<u32>,
+    /// The writes of which nothing tells whether they were accepted.
+    pub(crate) unsettled: Vec<u32>,
+    /// When the last complete reading of the log of all documents began.
+    complete: Option<u64>,
+    /// The same, of one document.
+    complete_of: Map<u32, u64>,
+}
+
+impl StorageOrder {
+    pub(crate) fn new(record: &Record, flaws: &mut Flaws) -> StorageOrder {
+        let mut order = StorageOrder {
+            accepted: Vec::with_capacity(record.writes.len()),
+            logged: vec![false; record.writes.len()],
+            log_writes: Vec::with_capacity(record.log_rows.len()),
+            unsettled: Vec::new(),
+            complete: None,
+            complete_of: Map::default(),
+        };
+        order.note_complete_logs(record);
+        order.accept_told(record);
+        order.accept_logged(record, flaws);
+        order.put_in_order();
+        order.settle(record, flaws);
+        order
+    }
+
+    /// When the last complete reading of a document's log began: what was accepted before stands in it.
+    pub(crate) fn logged_until(&self, document: u32) -> Option<u64> {
+        self.complete.max(self.complete_of.get(&document).copied())
+    }
+
+    /// The accepted writes that made a version of a document: none, one, or more where the storage went wrong.
+    pub(crate) fn writers(&self, document: u32, version: u64) -> &[Accepted] {
+        let key = |accepted: &Accepted| (accepted.document, accepted.version);
+        let start = self
+            .accepted
+            .partition_point(|accepted| key(accepted) < (document, version));
+        let rest = &self.accepted[start..];
+        &rest[..rest
+            .iter()
+            .take_while(|accepted| key(accepted) == (document, version))
+            .count()]
+    }
+
+    fn note_complete_logs(&mut self, record: &Record) {
+        for read in record
+            .log_reads
+            .iter()
+            .filter(|read| read.call.ok() && read.entries == Some(read.rows))
+        {
+            if read.document == NONE {
+                self.complete = self.complete.max(Some(read.call.invoked));
+            } else {
+                self.complete_of.insert(read.document, read.call.invoked);
+            }
+        }
+    }
+
+    fn accept_told(&mut self, record: &Record) {
+        for (row, write) in record.writes.iter().enumerate() {
+            if let Some(version) = write.version {
+                self.accepted.push(Accepted {
+                    document: write.document,
+                    version,
+                    write: row as u32,
+                });
+            }
+        }
+    }
+
+    fn accept_logged(&mut self, record: &Record, flaws: &mut Flaws) {
+        if record.log_rows.is_empty() {
+            return;
+        }
+        let mut write_of: Map<u64, u32> = Map::default();
+        write_of.reserve(record.writes.len());
+        write_of.extend(
+            record
+                .writes
+                .iter()
+                .enumerate()
+                .map(|(row, write)| (write.call.op, row as u32)),
+        );
+        for row in &record.log_rows {
+            let write = write_of.get(&row.op).copied().unwrap_or(NONE);
+            self.log_writes.push(write);
+            if write == NONE {
+                let document = record.documents.text(row.document);
+                flaws.note(Flaw::Stranger, || {
+                    format!("the storage's log has op {} as version {} of `{document}`, which no client began", row.op, row.version)
+                });
+            } else {
+                self.logged[write as usize] = true;
+                self.accepted.push(Accepted {
+                    document: row.document,
+                    version: row.version,
+                    write,
+                });
+            }
+        }
+    }
+
+    fn put_in_order(&mut self) {
+        self.accepted.sort_unstable();
+        self.accepted.dedup();
+    }
+
+    /// Sorts out the writes whose outcome no reply told and no row of the log. A complete log says that they did not
+    /// happen before it was read. A read may have returned the value of one, which is in the document then.
+    fn settle(&mut self, record: &Record, flaws: &mut Flaws) {
+        let mut open = Vec::new();
+        for (row, write) in record
+            .writes
+            .iter()
+            .enumerate()
+            .filter(|&(row, _)| !self.logged[row])
+        {
+            if write.call.unknown() {
+                open.push(row as u32);
+            } else if write.call.ok() && write.version.is_none() {
+                flaws.note(Flaw::NoVersion, || {
+                    format!(
+                        "write {} was accepted and returned no version",
+                        write.call.op
+                    )
+                });
+            }
+        }
+        if open.is_empty() {
+            return;
+        }
+        let found = self.seen_by_reads(record, &open);
+        let mut settled: Vec<u32> = found.iter().map(|accepted| accepted.write).collect();
+        settled.sort_unstable();
+        open.retain(|&row| {
+            let document = record.writes[row as usize].document;
+            self.logged_until(document).is_none() && settled.binary_search(&row).is_err()
+        });
+        self.unsettled = open;
+        self.accepted.extend(found);
+        self.put_in_order();
+    }
+
+    /// The writes of unknown outcome whose value a read returned as a version that no other write made.
+    fn seen_by_reads(&self, record: &Record, open: &[u32]) -> Vec<Accepted> {
+        // A value that two of them share settles neither.
+        let mut candidates: Map<(u32, u32), u32> = Map::default();
+        for &row in open {
+            let write = &record.writes[row as usize];
+            if write.value != NONE {
+                candidates
+                    .entry((write.document, write.value))
+                    .and_modify(|row| *row = NONE)
+                    .or_insert(row);
+            }
+        }
+        let mut found = Vec::new();
+        for read in record.reads.iter().filter(|read| read.call.ok()) {
+            let write = candidates
+                .get(&(read.document, read.value))
+                .copied()
+                .filter(|&write| write != NONE);
+            if let (Some(write), Some(version)) = (write, read.version)
+                && version > 0
+                && self.writers(read.document, version).is_empty()
+                && self
+                    .logged_until(read.document)
+                    .is_none_or(|logged| logged <= read.call.completed)
+                && record.writes[write as usize].call.invoked <= read.call.completed
+            {
+                found.push(Accepted {
+                    document: read.document,
+                    version,
+                    write,
+                });
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
