@@ -80,12 +80,7 @@ pub enum Hazard {
 }
 
 /// What is promised of a property, by its name, when a lock service and a policy are used in a plan.
-pub fn contract(
-    service: &dyn LockService,
-    policy: &Policy,
-    plan: &Plan,
-    property: &str,
-) -> Clause {
+pub fn contract(service: &dyn LockService, policy: &Policy, plan: &Plan, property: &str) -> Clause {
     let hazards = hazards(plan);
     if hazards.contains(&Hazard::Unforeseen) {
         return unspecified("the contract says nothing about one of the faults");
@@ -114,7 +109,8 @@ pub fn contract(
 }
 
 /// Claim B1: rejecting lower tokens is not enough for an update that reads first.
-const LATE_BUT_FIRST: &str = "a late write that comes before its successor's first is accepted, and overwritten unseen";
+const LATE_BUT_FIRST: &str =
+    "a late write that comes before its successor's first is accepted, and overwritten unseen";
 
 fn promised(why: &'static str) -> Clause {
     Clause {
@@ -266,7 +262,9 @@ mod tests {
     /// All that may be used together.
     fn pairs() -> impl Iterator<Item = (&'static str, &'static Policy)> {
         SERVICES.iter().flat_map(|service| {
-            let usable = POLICIES.iter().filter(|policy| service.refuses(policy).is_none());
+            let usable = POLICIES
+                .iter()
+                .filter(|policy| service.refuses(policy).is_none());
             usable.map(|policy| (service.name(), policy))
         })
     }
@@ -347,7 +345,11 @@ mod tests {
             ("etcd-lease", Promise::Promised),
         ] {
             for property in ["mutual-exclusion", "exclusive-belief", "no-stale-write"] {
-                assert_eq!(promise(lock, &UNFENCED, &plan, property), expected, "{lock} {property}");
+                assert_eq!(
+                    promise(lock, &UNFENCED, &plan, property),
+                    expected,
+                    "{lock} {property}"
+                );
             }
         }
         let fenced = promise("postgres-lease", &FENCED, &plan, "no-stale-write");
@@ -357,11 +359,26 @@ mod tests {
     #[test]
     fn a_redis_without_a_disk_promises_nothing_across_a_restart() {
         let plan = plan(vec![fault("crash", "s1", 500)]);
-        assert_eq!(promise("redis-token", &FENCED, &plan, "token-order"), Promise::NotPromised);
-        assert_eq!(promise("redis-token", &FENCED, &plan, "no-stale-write"), Promise::NotPromised);
-        assert_eq!(promise("redlock", &UNFENCED, &plan, "mutual-exclusion"), Promise::NotPromised);
-        assert_eq!(promise("postgres-lease", &FENCED, &plan, "token-order"), Promise::Promised);
-        assert_eq!(promise("etcd-lease", &FENCED, &plan, "mutual-exclusion"), Promise::Promised);
+        assert_eq!(
+            promise("redis-token", &FENCED, &plan, "token-order"),
+            Promise::NotPromised
+        );
+        assert_eq!(
+            promise("redis-token", &FENCED, &plan, "no-stale-write"),
+            Promise::NotPromised
+        );
+        assert_eq!(
+            promise("redlock", &UNFENCED, &plan, "mutual-exclusion"),
+            Promise::NotPromised
+        );
+        assert_eq!(
+            promise("postgres-lease", &FENCED, &plan, "token-order"),
+            Promise::Promised
+        );
+        assert_eq!(
+            promise("etcd-lease", &FENCED, &plan, "mutual-exclusion"),
+            Promise::Promised
+        );
     }
 
     #[test]
@@ -386,7 +403,10 @@ mod tests {
     fn nothing_is_said_of_a_fault_that_nobody_foresaw() {
         let plan = plan(vec![fault("earthquake", "s1", 500)]);
         for property in PROPERTIES {
-            assert_eq!(promise("redis-set", &UNFENCED, &plan, property), Promise::Unspecified);
+            assert_eq!(
+                promise("redis-set", &UNFENCED, &plan, property),
+                Promise::Unspecified
+            );
         }
     }
 
@@ -395,8 +415,17 @@ mod tests {
         let mut crash = fault("crash", "s1", 0);
         crash.until = Until::default();
         let plan = plan(vec![crash]);
-        assert_eq!(promise("redis-set", &UNFENCED, &plan, "progress"), Promise::NotPromised);
-        assert_eq!(promise("redlock", &UNFENCED, &plan, "progress"), Promise::Promised);
-        assert_eq!(promise("etcd-lease", &UNFENCED, &plan, "progress"), Promise::Promised);
+        assert_eq!(
+            promise("redis-set", &UNFENCED, &plan, "progress"),
+            Promise::NotPromised
+        );
+        assert_eq!(
+            promise("redlock", &UNFENCED, &plan, "progress"),
+            Promise::Promised
+        );
+        assert_eq!(
+            promise("etcd-lease", &UNFENCED, &plan, "progress"),
+            Promise::Promised
+        );
     }
 }
