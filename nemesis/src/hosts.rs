@@ -14,6 +14,9 @@ pub const CLIENT: &str = "client";
 /// The word by which a fault strikes whichever server leads when it is injected.
 pub const LEADER: &str = "leader";
 
+/// The word for all servers of the lock service together.
+pub const SERVERS: &str = "servers";
+
 /// The word for the host that keeps the document.
 pub const STORAGE: &str = "storage";
 
@@ -24,6 +27,9 @@ pub trait Hosts: Send + Sync {
 
     /// The address of a host; `None` if there is no such host.
     fn address(&self, host: &str) -> Option<Ipv4Addr>;
+
+    /// The hosts of the lock service's servers.
+    fn servers(&self) -> Vec<String>;
 
     /// The service that a host runs; `None` for a client.
     fn service(&self, host: &str) -> Option<&'static dyn Service>;
@@ -52,6 +58,10 @@ impl Hosts for Site {
         self.host(host).map(|host| host.address)
     }
 
+    fn servers(&self) -> Vec<String> {
+        Site::servers(self).map(|host| host.name.clone()).collect()
+    }
+
     fn service(&self, host: &str) -> Option<&'static dyn Service> {
         self.host(host)?.service()
     }
@@ -77,7 +87,7 @@ impl Role {
     pub fn of(host: &str) -> Option<Role> {
         match host {
             STORAGE => Some(Role::Storage),
-            LEADER => Some(Role::Server),
+            LEADER | SERVERS => Some(Role::Server),
             _ if numbered(host, 'c') => Some(Role::Client),
             _ if numbered(host, 's') => Some(Role::Server),
             _ => None,
@@ -114,6 +124,7 @@ mod tests {
         assert_eq!(Role::of("c12"), Some(Role::Client));
         assert_eq!(Role::of("s5"), Some(Role::Server));
         assert_eq!(Role::of("leader"), Some(Role::Server));
+        assert_eq!(Role::of("servers"), Some(Role::Server));
         assert_eq!(Role::of("storage"), Some(Role::Storage));
         for odd in ["c0", "c", "c01", "c+1", "c1.2", "x1", "", "c99999"] {
             assert_eq!(Role::of(odd), None, "{odd}");

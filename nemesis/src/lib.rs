@@ -22,7 +22,7 @@ mod words;
 pub use engine::Nemesis;
 pub use faults::fault_process;
 pub use hands::Hands;
-pub use hosts::{CLIENT, Hosts, LEADER, Role, STORAGE};
+pub use hosts::{CLIENT, Hosts, LEADER, Role, SERVERS, STORAGE};
 pub use rules::rules_for;
 pub use scenario::{
     BuiltIn, Choice, Given, Length, Problem, Scenario, ScenarioError, WantedEvent, WantedFault,

@@ -32,6 +32,9 @@ pub const FUNCTIONS: &[&str] = &["acquire", "extend", "release", "held", "read",
 /// How an operation can end, as a trigger names it.
 pub const OUTCOMES: &[&str] = &["ok", "fail", "info"];
 
+/// The kinds of locks to which a fault can be confined by `only`.
+pub const ONLY: &[&str] = &["kept-alive"];
+
 /// How many names are listed where none is near.
 const LISTED_MAX: usize = 16;
 

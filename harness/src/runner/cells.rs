@@ -61,6 +61,8 @@ impl Cell {
             seed: 0,
             ttl_min_ms: lock.ttl_min_ms(),
             expires: lock.has().expiry,
+            // A service that tells of a loss unasked learns of it from what keeps the grant alive.
+            kept_alive: lock.has().expiry && lock.has().notice,
             // A policy that works in the lock's transaction keeps the document on the lock's own server.
             storage_host: if policy.needs_transaction { LOCK_SERVER } else { STORAGE },
         })?;

@@ -3,6 +3,7 @@
 //! By `netem` where the kernel has it, else by a netfilter queue; the evidence says which. When the fault ends, what is
 //! held goes on its way at once (with `netem`: is sent again by TCP). A delay shows only when there is a packet to hold.
 
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use super::{Evidence, Fault, FaultError, Lasting, Parameter, Patience, Strike, Takes, Target};
 use crate::hands::Hands;
-use crate::hosts::Role;
+use crate::hosts::{Hosts, Role, SERVERS};
 use crate::network::Traffic;
 use crate::network::holder;
 use crate::network::netem::{self, Netem};
@@ -48,7 +49,7 @@ impl Fault for Delay {
                 name: "to",
                 takes: Takes::Host,
                 needed: false,
-                summary: "only packets to this host, like `to = \"storage\"`",
+                summary: "only packets to this host, like `to = \"storage\"`, or to all of the lock's `servers`",
             },
             Parameter {
                 name: "port",
@@ -92,21 +93,18 @@ impl Fault for Delay {
             .number("delay_ms")?
             .ok_or_else(|| target.lacks("delay_ms"))?;
         let delay = Duration::from_millis(delay_ms.unsigned_abs());
-        let to = target.text("to")?.map(|to| {
-            let address = hands.hosts().address(to);
-            address.ok_or_else(|| FaultError::Plan(format!("no host is called `{to}`")))
-        });
         let port = target.number("port")?.map(|port| {
             u16::try_from(port).map_err(|_| FaultError::Plan(format!("{port} is no port")))
         });
         let traffic = Traffic {
-            to: to.transpose()?,
+            to: destinations(target, hands.hosts())?,
             port: port.transpose()?,
         };
         let host = target.host.as_str();
         let engine = hands.look(host, |agent| self.available(agent))?;
         let engine = engine.map_err(FaultError::Unavailable)?;
-        let netem = Netem::new(host, target.step, traffic, delay).filter(|_| engine == "netem");
+        let netem =
+            Netem::new(host, target.step, traffic.clone(), delay).filter(|_| engine == "netem");
         let means = match netem {
             Some(netem) => Means::Netem(netem),
             None => Means::NfQueue(NfQueue::new(host, target.step, NAME, traffic, delay)),
@@ -123,6 +121,20 @@ impl Fault for Delay {
         }
         Ok(Box::new(delaying))
     }
+}
+
+/// The addresses of the host that is named, or of all servers; none where all packets are meant.
+fn destinations(target: &Target, hosts: &dyn Hosts) -> Result<Vec<Ipv4Addr>, FaultError> {
+    let names = match target.text("to")? {
+        None => Vec::new(),
+        Some(SERVERS) => hosts.servers(),
+        Some(host) => vec![host.to_owned()],
+    };
+    let address = |name: &String| {
+        let address = hosts.address(name);
+        address.ok_or_else(|| FaultError::Plan(format!("no host is called `{name}`")))
+    };
+    names.iter().map(address).collect()
 }
 
 /// By what packets are held.

@@ -20,10 +20,10 @@ use crate::hands::Hands;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Packets that leave a host; all but those to itself where nothing is named.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Traffic {
-    /// Only those to this address.
-    pub to: Option<Ipv4Addr>,
+    /// Only those to one of these addresses; empty for all.
+    pub to: Vec<Ipv4Addr>,
     /// Only those of TCP to this port, or from it.
     pub port: Option<u16>,
 }

@@ -4,7 +4,6 @@
 //! in it. A fault hangs a `netem` below its band and a filter that leads its traffic there. When it heals, filter and
 //! `netem` go. What was held then is dropped, since the kernel cannot give it back early, and TCP sends it again.
 
-use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use containers::agent::Agent;
@@ -110,29 +109,35 @@ impl Netem {
 
     /// Leads the traffic to the band.
     pub fn lead(&self, hands: &mut Hands) -> Result<(), FaultError> {
-        let (class, priority) = (self.class(), self.band.to_string());
-        let to = self.traffic.to.map(|to: Ipv4Addr| format!("{to}/32"));
-        let port = self.traffic.port.map(|port| port.to_string());
-        let sides: &[&str] = if port.is_some() {
-            &["dport", "sport"]
-        } else {
-            &[""]
-        };
-        for side in sides {
+        for matches in self.matches() {
+            let (class, priority) = (self.class(), self.band.to_string());
             let mut filter = vec!["tc", "filter", "add", "dev", DEVICE, "parent", "1:"];
             filter.extend(["protocol", "ip", "prio", &priority, "u32"]);
-            match &to {
-                Some(to) => filter.extend(["match", "ip", "dst", to]),
-                None => filter.extend(["match", "u32", "0", "0"]),
-            }
-            if let Some(port) = &port {
-                filter.extend(["match", "ip", "protocol", "6", "0xff"]);
-                filter.extend(["match", "ip", side, port, "0xffff"]);
-            }
+            filter.extend(matches.split(' '));
             filter.extend(["flowid", &class]);
             change(hands, &self.host, &filter)?;
         }
         Ok(())
+    }
+
+    /// What `u32` has to match, one filter each.
+    fn matches(&self) -> Vec<String> {
+        let hosts: Vec<String> = match self.traffic.to.as_slice() {
+            [] => vec!["match u32 0 0".to_owned()],
+            hosts => hosts
+                .iter()
+                .map(|to| format!("match ip dst {to}/32"))
+                .collect(),
+        };
+        let Some(port) = self.traffic.port else {
+            return hosts;
+        };
+        let with_port = |host: &String| {
+            ["dport", "sport"].map(|side| {
+                format!("{host} match ip protocol 6 0xff match ip {side} {port} 0xffff")
+            })
+        };
+        hosts.iter().flat_map(with_port).collect()
     }
 
     /// What the kernel says of the `netem`; `None` if it is not there.

@@ -68,7 +68,8 @@ impl NfQueue {
         }
         change(hands, &self.host, &["iptables", "-w", "-N", &self.name])?;
         let queue = self.queue.to_string();
-        let to = self.traffic.to.map(|address| address.to_string());
+        let to: Vec<String> = self.traffic.to.iter().map(|to| to.to_string()).collect();
+        let to = to.join(",");
         let port = self.traffic.port.map(|port| port.to_string());
         let sides: &[&str] = match &port {
             Some(_) => &["--dport", "--sport"],
@@ -76,8 +77,8 @@ impl NfQueue {
         };
         for side in sides {
             let mut rule = vec!["iptables", "-w", "-A", &self.name];
-            if let Some(to) = &to {
-                rule.extend(["-d", to]);
+            if !to.is_empty() {
+                rule.extend(["-d", &to]);
             }
             if let Some(port) = &port {
                 rule.extend(["-p", "tcp", side, port]);

@@ -9,8 +9,8 @@ use super::sense;
 use super::table::{Found, Problems, Table};
 use super::{Given, WantedEvent, WantedFault, WantedUntil, WantedWhen};
 use crate::faults::{self, FAULTS, Fault, Lasting, Parameter, Takes};
-use crate::hosts::{LEADER, Role, STORAGE};
-use crate::words::{FUNCTIONS, OUTCOMES, POINTS, instead};
+use crate::hosts::{LEADER, Role, SERVERS, STORAGE};
+use crate::words::{FUNCTIONS, ONLY, OUTCOMES, POINTS, instead};
 
 /// How long an `until` that waits for an event may wait, where it does not say.
 const AT_MOST: Length = Length::from_ttl_and_ms(10, 5_000);
@@ -68,6 +68,7 @@ pub(super) fn read(
     let on = read_on(&mut table, fault, surroundings);
     let when = read_when(&mut table, surroundings);
     let until = read_until(&mut table, fault, on.as_ref(), surroundings);
+    let only = table.name("only", "kind of lock", ONLY);
     let with = read_parameters(&mut table, fault, on.as_ref(), surroundings);
     table.finish();
     let (on, when) = (on?, when?);
@@ -78,6 +79,7 @@ pub(super) fn read(
             on: on.value.clone(),
             when,
             until: until?,
+            only_kept_alive: only.is_some(),
             with: with?,
         },
         at,
@@ -421,6 +423,9 @@ fn read_other_host(
     surroundings: &Surroundings,
 ) -> Option<Given> {
     let host = table.text(name)?;
+    if host.value == SERVERS {
+        return Some(Given::Host(host.value));
+    }
     check_host(table, &host, surroundings)?;
     let complain = |at: &Range<usize>, message: String| {
         table.complain(at, message);

@@ -80,6 +80,8 @@ pub struct WantedFault {
     pub when: WantedWhen,
     /// How long it lasts.
     pub until: WantedUntil,
+    /// Whether it is only for locks that their holder keeps alive in the background.
+    pub only_kept_alive: bool,
     /// Its parameters, those that were given.
     pub with: Vec<(Parameter, Given)>,
 }

@@ -18,6 +18,8 @@ pub struct Choice<'a> {
     pub ttl_min_ms: u64,
     /// Whether its locks expire while their holders live, so that they can pass to another.
     pub expires: bool,
+    /// Whether its holder keeps a lock alive in the background however long the work takes.
+    pub kept_alive: bool,
     /// The topology of its servers.
     pub topology: &'a Topology,
     /// The storage.
@@ -67,11 +69,9 @@ impl Scenario {
             retry_ms: resolving.ms(self.workload.retry, "retry", top)?,
             rounds: self.workload.rounds,
         };
-        let faults: Result<Vec<_>, _> = self
-            .faults
-            .iter()
-            .map(|fault| resolving.fault(fault))
-            .collect();
+        let here = |fault: &&WantedFault| choice.kept_alive || !fault.only_kept_alive;
+        let faults = self.faults.iter().filter(here);
+        let faults: Result<Vec<_>, _> = faults.map(|fault| resolving.fault(fault)).collect();
         Ok(Plan {
             scenario: self.name.clone(),
             lock: choice.lock.to_owned(),

@@ -8,7 +8,7 @@ use containers::topologies::Topology;
 use super::fault::Surroundings;
 use super::table::{Found, Problems};
 use super::{Given, WantedFault, WantedWhen};
-use crate::hosts::{LEADER, Role, STORAGE};
+use crate::hosts::{LEADER, Role, SERVERS, STORAGE};
 
 /// Complains about a fault whose trigger it cannot have.
 pub(super) fn check_trigger(fault: &Found<WantedFault>, problems: &Problems<'_>) {
@@ -60,6 +60,7 @@ pub(super) fn not_here(fault: &WantedFault, topology: &Topology) -> Option<Strin
 fn lacks(topology: &Topology, host: &str) -> Option<String> {
     let there = match host {
         LEADER => topology.has_leader,
+        SERVERS => true,
         _ if Role::of(host) == Some(Role::Server) => {
             topology.servers.iter().any(|(server, _)| *server == host)
         }
