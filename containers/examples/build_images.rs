@@ -1,5 +1,6 @@
 //! Builds the images of all hosts, or of those named, and says how: `cargo run -p containers --example build_images`.
 
+use std::process::ExitCode;
 use std::time::Instant;
 
 use containers::{Progress, engine, images};
@@ -17,8 +18,17 @@ impl Progress for Told {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), containers::Error> {
-    let named: Vec<String> = std::env::args().skip(1).collect();
+async fn main() -> ExitCode {
+    match build(std::env::args().skip(1).collect()).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn build(named: Vec<String>) -> Result<(), containers::Error> {
     let mut stages: Vec<&str> = named.iter().map(String::as_str).collect();
     if stages.is_empty() {
         stages.extend(images::STAGES);
