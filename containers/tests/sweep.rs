@@ -22,11 +22,13 @@ struct Run {
 }
 
 impl Run {
-    /// Makes them: a container that runs, one that was only created, their network, a volume, a runtime directory.
+    /// Makes them: a container that runs, one that was only created, their network, a volume, a runtime directory. They
+    /// are marked as kept, as [`RuntimeDirectory::keep`] does it, lest another sweep takes them before the test's own.
     async fn make(engine: &Engine, owner: &str) -> Run {
         let id = Uuid::now_v7().to_string();
         let directory = RuntimeDirectory::of_run(&id).expect("a runtime directory");
         fs::write(directory.path().join("owner"), format!("{owner}\n{id}\n")).expect("an owner");
+        fs::write(directory.path().join(KEPT), "").expect("a mark");
         let run = Run {
             id,
             engine: engine.clone(),
@@ -91,6 +93,10 @@ impl Run {
             .expect("a container");
     }
 
+    fn no_longer_kept(&self) {
+        fs::remove_file(self.directory.path().join(KEPT)).expect("a mark");
+    }
+
     fn labels(&self, owner: &str) -> HashMap<String, String> {
         let mut labels = owner::labels(&self.id).expect("labels");
         labels.insert(LABEL_OWNER.to_owned(), owner.to_owned());
@@ -149,6 +155,9 @@ impl Drop for Run {
     }
 }
 
+/// The file that marks a run as kept.
+const KEPT: &str = "kept";
+
 const ALL: [&str; 5] = ["running", "created", "network", "volume", "directory"];
 
 fn current() -> String {
@@ -171,6 +180,8 @@ async fn what_the_dead_left_goes_and_what_the_living_own_stays() {
         Run::make(&engine, &dead()).await,
         Run::make(&engine, &current()).await,
     );
+    of_the_dead.no_longer_kept();
+    of_the_living.no_longer_kept();
     sweep(&engine, &Which::Dead).await.expect("a sweep");
     assert_eq!(of_the_dead.there().await, [""; 0]);
     assert_eq!(of_the_living.there().await, ALL);
@@ -181,8 +192,6 @@ async fn a_run_that_was_told_to_stay_outlives_its_owner() {
     let Some(()) = docker_or_skip() else { return };
     let engine = engine().await.expect("an engine");
     let run = Run::make(&engine, &dead()).await;
-    fs::write(run.directory.path().join("kept"), "")
-        .expect("the mark that `RuntimeDirectory::keep` makes");
     sweep(&engine, &Which::Dead).await.expect("a sweep");
     assert_eq!(run.there().await, ALL);
 }
