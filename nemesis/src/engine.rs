@@ -215,15 +215,25 @@ impl Engine {
         clients
     }
 
-    /// No client will be stopped or held from now on, and none still is.
+    /// No client will be stopped or held from now on, and none still is. Clients go on telling what they were asked to.
     fn disarm(&self) {
         for client in self.clients() {
+            let own = |armed: &&Armed| armed.client == client;
+            let stops = self
+                .armed
+                .iter()
+                .filter(own)
+                .any(|armed| armed.rule.action == Action::Stop);
+            let harmless = self.armed.iter().filter(own).map(|armed| Rule {
+                action: Action::Tell,
+                ..armed.rule.clone()
+            });
+            let harmless = harmless.collect();
             let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Err(error) = gate.act(&client, |agent| agent.arm(Vec::new())) {
+            if let Err(error) = gate.act(&client, |agent| agent.arm(harmless)) {
                 tracing::warn!("cannot disarm {client}: {error}");
             }
-            let stops = |armed: &Armed| armed.client == client && armed.rule.action == Action::Stop;
-            if self.armed.iter().any(stops) {
+            if stops {
                 // It may have been stopped since its course looked last; one that has ended cannot be woken.
                 let woken = gate.act(&client, |agent| agent.signal(CLIENT, Signal::Continue));
                 if let Err(error) = woken {
