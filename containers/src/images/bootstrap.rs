@@ -128,10 +128,22 @@ fn package_in(folder: &Path) -> Option<PathBuf> {
         .find(|path| path.extension() == Some(OsStr::new("deb")))
 }
 
+/// What `setpriv` gets before a command, so that it and all that it starts die with this process, and with `unshare`,
+/// in process and mount namespaces of their own, with which goes what they have mounted.
+const CONFINEMENT: [&str; 8] = [
+    "--pdeathsig",
+    "KILL",
+    "unshare",
+    "--mount",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+];
+
 /// Runs a command in a folder that is also its place for temporary files, and shows what it says.
 ///
-/// It and all that it starts die with this process or when the future is dropped, and what they have mounted goes with
-/// them, because they live in process and mount namespaces of their own.
+/// It and all that it starts die with this process and when the future is dropped.
 async fn run(argv: Vec<OsString>, folder: &Path, progress: &dyn Progress) -> Result<(), Error> {
     let name = argv
         .iter()
@@ -141,16 +153,7 @@ async fn run(argv: Vec<OsString>, folder: &Path, progress: &dyn Progress) -> Res
         .join(" ");
     let cannot = |error: io::Error| failed(format!("`{name}` cannot be run: {error}"));
     let mut child = Command::new("setpriv")
-        .args([
-            "--pdeathsig",
-            "KILL",
-            "unshare",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "--mount-proc",
-        ])
+        .args(CONFINEMENT)
         .args(&argv)
         .current_dir(folder)
         .env("TMPDIR", folder)
@@ -172,10 +175,9 @@ async fn run(argv: Vec<OsString>, folder: &Path, progress: &dyn Progress) -> Res
     if child.wait().await.map_err(cannot)?.success() {
         return Ok(());
     }
-    let complaints = complaints[complaints.len().saturating_sub(5)..].join("; ");
     if complaints
-        .to_lowercase()
-        .contains("no space left on device")
+        .iter()
+        .any(|line| line.to_lowercase().contains("no space left on device"))
     {
         let doing = format!("bootstrapping in {}", folder.display());
         return Err(Error::DiskFull {
@@ -183,7 +185,8 @@ async fn run(argv: Vec<OsString>, folder: &Path, progress: &dyn Progress) -> Res
             reason: "no space left on device".to_owned(),
         });
     }
-    Err(failed(format!("`{name}` failed: {complaints}")))
+    let last = complaints[complaints.len().saturating_sub(5)..].join("; ");
+    Err(failed(format!("`{name}` failed: {last}")))
 }
 
 /// Makes an image of a root file system in a tar archive.
@@ -211,4 +214,95 @@ async fn import(engine: &Engine, archive: &Path) -> Result<(), Error> {
         answer.map_err(|reply| Error::docker(format!("importing {NAME}"), reply))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::mpsc;
+
+    use super::*;
+
+    async fn shell(script: &str, progress: &dyn Progress) -> Result<(), Error> {
+        let folder = tempfile::tempdir().expect("a folder");
+        run(
+            ["sh", "-c", script].map(OsString::from).to_vec(),
+            folder.path(),
+            progress,
+        )
+        .await
+    }
+
+    /// Only root bootstraps.
+    fn root_or_skip() -> Option<()> {
+        let root = nix::unistd::geteuid().is_root();
+        if !root {
+            eprintln!("skipped: only root can make namespaces");
+        }
+        root.then_some(())
+    }
+
+    #[tokio::test]
+    async fn a_command_that_fails_is_quoted() {
+        let Some(()) = root_or_skip() else { return };
+        let error = shell("echo E: no key >&2; exit 3", &())
+            .await
+            .expect_err("it fails")
+            .to_string();
+        assert!(error.contains("`sh -c` failed: E: no key"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_said_to_be_one() {
+        let Some(()) = root_or_skip() else { return };
+        let error = shell("echo tar: No space left on device >&2; exit 1", &())
+            .await
+            .expect_err("it fails");
+        assert!(matches!(error, Error::DiskFull { .. }), "{error:?}");
+    }
+
+    /// Sends what it is told.
+    struct Tell(mpsc::UnboundedSender<String>);
+
+    impl Progress for Tell {
+        fn step(&self, _what: &str) {}
+
+        fn detail(&self, line: &str) {
+            self.0.send(line.to_owned()).expect("the test listens");
+        }
+    }
+
+    /// Whether any process has this word among its arguments.
+    fn lives(word: &str) -> bool {
+        fs::read_dir("/proc")
+            .expect("/proc")
+            .flatten()
+            .any(|entry| {
+                let arguments = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+                arguments
+                    .split(|byte| *byte == 0)
+                    .any(|argument| argument == word.as_bytes())
+            })
+    }
+
+    #[tokio::test]
+    async fn all_that_a_command_started_dies_with_the_future() {
+        let Some(()) = root_or_skip() else { return };
+        let word = format!("86400.{}", std::process::id());
+        let script = format!("sleep {word} & echo begun >&2; wait");
+        let (tell, mut told) = mpsc::unbounded_channel();
+        let tell = Tell(tell);
+        let until_it_lives = async {
+            told.recv().await;
+            while !lives(&word) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::select! {
+            ended = shell(&script, &tell) => panic!("it ended: {ended:?}"),
+            () = until_it_lives => {}
+        }
+        while lives(&word) {
+            tokio::task::yield_now().await;
+        }
+    }
 }
