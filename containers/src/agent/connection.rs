@@ -1,21 +1,16 @@
 //! A connection to an agent: one request after another, each answered within its own bound.
 
 use std::fmt;
-use std::io::{self, Read, Write};
-use std::os::fd::AsFd;
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-
+use super::lines::Lines;
 use super::protocol::{Command, Notice, Reply, Request, Rule, Signal, Status};
 
 /// How long an agent may take for a request that has no bound of its own, and beyond the bound for one that has.
 const SLACK: Duration = Duration::from_secs(10);
-
-/// How much is read from the socket at a time.
-const CHUNK: usize = 16 * 1024;
 
 /// What went wrong between us and an agent. The host is named as its socket is: `s1`.
 #[derive(Debug, thiserror::Error)]
@@ -444,88 +439,5 @@ fn name_of(request: &Request) -> String {
         Request::Proceed { rule } => format!("proceed {rule}"),
         Request::Watch => "watch".to_owned(),
         Request::Reached { rule, .. } => format!("reached {rule}"),
-    }
-}
-
-/// Lines over a socket, each waited for within a bound, without losing what came of a line that is not whole yet.
-#[derive(Debug)]
-struct Lines {
-    stream: UnixStream,
-    /// What came and was not handed out.
-    pending: Vec<u8>,
-    /// How much of `pending` is known to hold no end of line.
-    searched: usize,
-}
-
-impl Lines {
-    fn new(stream: UnixStream) -> Lines {
-        Lines {
-            stream,
-            pending: Vec::new(),
-            searched: 0,
-        }
-    }
-
-    fn send(&mut self, line: &[u8], bound: Duration) -> io::Result<()> {
-        self.stream.set_write_timeout(Some(bound))?;
-        self.stream.write_all(line)
-    }
-
-    /// The next line without its end; `None` if it was not whole within `bound`.
-    fn next(&mut self, bound: Option<Duration>) -> io::Result<Option<String>> {
-        let until = bound.map(|bound| Instant::now() + bound);
-        loop {
-            if let Some(line) = self.whole_line() {
-                return String::from_utf8(line).map(Some).map_err(io::Error::other);
-            }
-            if !self.readable(until)? {
-                return Ok(None);
-            }
-            let mut chunk = [0; CHUNK];
-            match self.stream.read(&mut chunk)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                read => self.pending.extend_from_slice(&chunk[..read]),
-            }
-        }
-    }
-
-    fn whole_line(&mut self) -> Option<Vec<u8>> {
-        let fresh = &self.pending[self.searched..];
-        let Some(at) = fresh.iter().position(|byte| *byte == b'\n') else {
-            self.searched = self.pending.len();
-            return None;
-        };
-        let rest = self.pending.split_off(self.searched + at + 1);
-        let mut line = std::mem::replace(&mut self.pending, rest);
-        self.searched = 0;
-        line.pop();
-        Some(line)
-    }
-
-    /// Waits until there is something to read; false when that took too long.
-    fn readable(&self, until: Option<Instant>) -> io::Result<bool> {
-        loop {
-            let timeout = match until {
-                None => PollTimeout::NONE,
-                Some(until) => {
-                    let left = until.saturating_duration_since(Instant::now());
-                    // Rounded up, so that the last millisecond is not spent in a busy loop.
-                    let ms = left.as_micros().div_ceil(1000);
-                    PollTimeout::try_from(ms).unwrap_or(PollTimeout::MAX)
-                }
-            };
-            let mut polled = [PollFd::new(self.stream.as_fd(), PollFlags::POLLIN)];
-            match poll(&mut polled, timeout) {
-                Ok(0) if until.is_some_and(|until| Instant::now() >= until) => return Ok(false),
-                Ok(0) | Err(nix::errno::Errno::EINTR) => {}
-                Ok(_) => return Ok(true),
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    fn close(&self) {
-        // A socket that is gone already is as closed as it can be.
-        let _ = self.stream.shutdown(std::net::Shutdown::Both);
     }
 }

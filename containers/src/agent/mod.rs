@@ -8,6 +8,7 @@
 mod board;
 mod connection;
 mod files;
+mod lines;
 mod output;
 mod priority;
 mod proc;

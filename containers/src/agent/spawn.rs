@@ -45,10 +45,12 @@ impl Spawner {
         stderr: PipeWriter,
     ) -> io::Result<i32> {
         let argv = self.argv(command)?;
+        // With another user, it is part of the arguments.
+        let environment = command.env.iter().filter(|_| command.user.is_none());
         let mut program = Program::new(&argv[0]);
         program
             .args(&argv[1..])
-            .envs(&command.env)
+            .envs(environment)
             .envs(more.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(stdout)
@@ -80,8 +82,17 @@ impl Spawner {
                 user,
                 "--init-groups",
                 "--",
+                "env",
             ];
             argv.extend(change.map(str::to_owned));
+            // Not for root's eyes: what libfaketime makes in a process of root, which it does before the change, it may
+            // not open afterwards, and then waits for itself for ever.
+            argv.extend(
+                command
+                    .env
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}")),
+            );
         }
         if program == OURSELVES {
             argv.extend_from_slice(&self.ourselves);

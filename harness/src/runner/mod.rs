@@ -125,7 +125,6 @@ async fn run_group(
         clients: group.clients,
         out_dir: order.out.clone(),
         exe: std::env::current_exe().context("find the path of this program")?,
-        keep: order.keep_running,
     });
     let site = tokio::select! {
         site = site => Arc::new(site?),

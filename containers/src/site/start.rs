@@ -1,0 +1,354 @@
+//! The start of a site: its network, its hosts, their agents, their servers, in this order.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use bollard::container::LogOutput;
+use bollard::models::NetworkCreateRequest;
+use bollard::query_parameters::{InspectContainerOptions, LogsOptionsBuilder};
+use futures_util::StreamExt as _;
+use futures_util::future::try_join_all;
+use testcontainers::core::error::ClientError;
+use testcontainers::core::{AccessMode, Mount};
+use testcontainers::runners::AsyncRunner as _;
+use testcontainers::{GenericImage, ImageExt as _, TestcontainersError};
+
+use super::servers;
+use super::{CLIENT_STAGE, Host, Role, STORAGE, STORAGE_SERVICE, Site, SiteRequest};
+use crate::agent::Agent;
+use crate::bundle::Bundle;
+use crate::images::{self, Image};
+use crate::owner;
+use crate::{Engine, Error, RuntimeDirectory};
+
+/// Where hosts find the program that is their agent.
+const PROGRAM: &str = "/fencepost";
+
+/// Where hosts find the folder of their sockets.
+const SOCKETS: &str = "/run/fencepost";
+
+/// Where hosts keep data: a tmpfs, since writing into a container's own layer can be slow.
+const DATA: &str = "/data";
+
+/// The largest that a host's data may grow.
+const DATA_BYTES: i64 = 1 << 30;
+
+/// How long Docker may take to start a container; a second is usual.
+const CONTAINER_WITHIN: Duration = Duration::from_secs(120);
+
+/// How long an agent may take to answer from then on; a tenth of a second is usual.
+const AGENT_WITHIN: Duration = Duration::from_secs(30);
+
+/// The pause between two attempts to reach it, and between two looks whether its container still runs.
+const AGENT_PAUSE: Duration = Duration::from_millis(5);
+const CONTAINER_PAUSE: Duration = Duration::from_millis(500);
+
+/// How much of a container's own log an error tells.
+const LOG_LINES: &str = "20";
+
+/// Starts a site, or removes what there was of it.
+pub fn start(request: &SiteRequest, cancelled: &AtomicBool) -> Result<Site, Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| Error::io("a runtime of its own", source))?;
+    let mut watch = Stopwatch::new();
+    let directory = RuntimeDirectory::of_run(&request.run)?;
+    let ground = runtime.block_on(Ground::new(request, directory.path()))?;
+    watch.lap("images");
+    // From here on, whatever ends the start removes what it has made: by the site's being dropped.
+    let mut site = Site {
+        run: request.run.clone(),
+        topology: request.topology,
+        hosts: Vec::new(),
+        versions: BTreeMap::new(),
+        timings: Vec::new(),
+        runtime: Some(directory),
+        kept: AtomicBool::new(false),
+        gone: false,
+    };
+    check(cancelled)?;
+    runtime.block_on(ground.make_network())?;
+    watch.lap("network");
+    check(cancelled)?;
+    site.hosts = runtime.block_on(try_join_all(
+        planned(request)
+            .into_iter()
+            .map(|(name, role)| ground.make_host(name, role)),
+    ))?;
+    watch.lap("containers");
+    check(cancelled)?;
+    runtime.block_on(try_join_all(
+        site.hosts.iter().map(|host| ground.agent_of(host)),
+    ))?;
+    watch.lap("agents");
+    check(cancelled)?;
+    site.versions = servers::start(&site.hosts)?;
+    watch.lap("servers");
+    check(cancelled)?;
+    site.timings = watch.laps;
+    Ok(site)
+}
+
+/// Ends a start that nobody waits for any more.
+fn check(cancelled: &AtomicBool) -> Result<(), Error> {
+    match cancelled.load(Ordering::Relaxed) {
+        true => Err(Error::Cancelled),
+        false => Ok(()),
+    }
+}
+
+/// The hosts that a site is to have.
+fn planned(request: &SiteRequest) -> Vec<(String, Role)> {
+    let servers = request.topology.servers.iter();
+    let servers = servers.map(|(name, service)| ((*name).to_owned(), Role::Server(*service)));
+    let storage = (STORAGE.to_owned(), Role::Storage(STORAGE_SERVICE));
+    let clients = (1..=request.clients).map(|number| (format!("c{number}"), Role::Client));
+    servers.chain([storage]).chain(clients).collect()
+}
+
+fn stage(role: Role) -> &'static str {
+    role.service()
+        .map_or(CLIENT_STAGE, |service| service.name())
+}
+
+/// What all hosts of a site stand on.
+struct Ground {
+    engine: Engine,
+    images: BTreeMap<String, Image>,
+    bundle: Bundle,
+    labels: HashMap<String, String>,
+    /// The network's name, with which the containers' names begin.
+    network: String,
+    sockets: PathBuf,
+    out_dir: PathBuf,
+}
+
+impl Ground {
+    /// Makes ready all that is no part of Docker but the images.
+    async fn new(request: &SiteRequest, directory: &Path) -> Result<Ground, Error> {
+        let engine = crate::engine().await?;
+        let stages: BTreeSet<&str> = planned(request)
+            .iter()
+            .map(|(_, role)| stage(*role))
+            .collect();
+        let stages: Vec<&str> = stages.into_iter().collect();
+        let images = images::ensure(&engine, &stages, &()).await?;
+        let out_dir = std::path::absolute(&request.out_dir)
+            .map_err(|source| Error::io(&request.out_dir, source))?;
+        fs::create_dir_all(&out_dir).map_err(|source| Error::io(&out_dir, source))?;
+        let sockets = directory.join("hosts");
+        fs::create_dir(&sockets).map_err(|source| Error::io(&sockets, source))?;
+        let network = directory.file_name().unwrap_or(directory.as_os_str());
+        Ok(Ground {
+            engine,
+            images,
+            bundle: Bundle::make(&request.exe, &directory.join("program"))?,
+            labels: owner::labels(&request.run)?,
+            network: network.to_string_lossy().into_owned(),
+            sockets,
+            out_dir,
+        })
+    }
+
+    async fn make_network(&self) -> Result<(), Error> {
+        let network = NetworkCreateRequest {
+            name: self.network.clone(),
+            driver: Some("bridge".to_owned()),
+            // Servers let everybody in: nobody from outside the machine may come, and nothing leaves it.
+            internal: Some(true),
+            labels: Some(self.labels.clone()),
+            ..NetworkCreateRequest::default()
+        };
+        let made = self.engine.docker().create_network(network).await;
+        made.map_err(|reply| Error::docker(format!("creating network {}", self.network), reply))?;
+        Ok(())
+    }
+
+    /// Starts a container with nothing in it but the agent.
+    async fn make_host(&self, name: String, role: Role) -> Result<Host, Error> {
+        let container = self.container_of(&name);
+        let image = self.images.get(stage(role)).ok_or_else(|| Error::Host {
+            host: name.clone(),
+            reason: format!(
+                "has no image: the Dockerfile has no stage `{}`",
+                stage(role)
+            ),
+        })?;
+        let started = self.request(&name, image).start().await;
+        let started = started.map_err(|error| of_testcontainers(&name, error))?;
+        // Dropped, it would remove the container, which goes with all others of its run by their label.
+        std::mem::forget(started);
+        let address = self.address_of(&name, &container).await?;
+        Ok(Host {
+            socket: self.sockets.join(format!("{name}.sock")),
+            image: image.id.clone(),
+            name,
+            address,
+            role,
+        })
+    }
+
+    fn container_of(&self, host: &str) -> String {
+        format!("{}-{host}", self.network)
+    }
+
+    fn request(&self, host: &str, image: &Image) -> testcontainers::ContainerRequest<GenericImage> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let socket = format!("{SOCKETS}/{host}.sock");
+        let mut argv = self.bundle.argv(PROGRAM);
+        argv.extend(["agent", "--socket", &socket].map(str::to_owned));
+        let program = Mount::bind_mount(text(self.bundle.folder()), PROGRAM)
+            .with_access_mode(AccessMode::ReadOnly);
+        GenericImage::new(image.repository.clone(), image.tag.clone())
+            .with_entrypoint(&argv[0])
+            .with_cmd(&argv[1..])
+            .with_container_name(self.container_of(host))
+            .with_hostname(host)
+            .with_network(&self.network)
+            .with_labels(self.labels.clone())
+            // For faults of the network, and for an agent that runs first.
+            .with_cap_add("NET_ADMIN")
+            .with_cap_add("SYS_NICE")
+            .with_mount(program)
+            .with_mount(Mount::bind_mount(text(&self.sockets), SOCKETS))
+            .with_mount(Mount::bind_mount(text(&self.out_dir), text(&self.out_dir)))
+            .with_mount(
+                Mount::tmpfs_mount(DATA)
+                    .with_size_bytes(DATA_BYTES)
+                    .with_mode(0o1777),
+            )
+            .with_host_config_modifier(|config| config.publish_all_ports = Some(false))
+            .with_startup_timeout(CONTAINER_WITHIN)
+    }
+
+    async fn address_of(&self, host: &str, container: &str) -> Result<Ipv4Addr, Error> {
+        let found = self
+            .engine
+            .docker()
+            .inspect_container(container, None::<InspectContainerOptions>);
+        let found = found
+            .await
+            .map_err(|reply| Error::docker(format!("looking at {container}"), reply))?;
+        let networks = found
+            .network_settings
+            .and_then(|settings| settings.networks);
+        let address = networks.and_then(|mut networks| networks.remove(&self.network)?.ip_address);
+        let parsed = address.as_deref().unwrap_or_default().parse();
+        match parsed {
+            Ok(address) => Ok(address),
+            Err(_) => Err(self.gone(host, "has no address in its network").await),
+        }
+    }
+
+    /// Waits until the host's agent answers.
+    async fn agent_of(&self, host: &Host) -> Result<(), Error> {
+        let deadline = Instant::now() + AGENT_WITHIN;
+        let mut look_at_container = Instant::now() + CONTAINER_PAUSE;
+        loop {
+            match Agent::connect(&host.socket).and_then(|mut agent| agent.hello()) {
+                Ok(scheduling) => {
+                    tracing::debug!(
+                        "host {}: the agent is up, scheduled {scheduling}",
+                        host.name
+                    );
+                    return Ok(());
+                }
+                Err(error) if Instant::now() >= deadline => {
+                    return Err(self.gone(&host.name, &error.to_string()).await);
+                }
+                Err(_) => tokio::time::sleep(AGENT_PAUSE).await,
+            }
+            if Instant::now() >= look_at_container {
+                self.check_runs(&host.name).await?;
+                look_at_container = Instant::now() + CONTAINER_PAUSE;
+            }
+        }
+    }
+
+    async fn check_runs(&self, host: &str) -> Result<(), Error> {
+        let container = self.container_of(host);
+        let found = self
+            .engine
+            .docker()
+            .inspect_container(&container, None::<InspectContainerOptions>);
+        let found = found
+            .await
+            .map_err(|reply| Error::docker(format!("looking at {container}"), reply))?;
+        match found.state.and_then(|state| state.running) {
+            Some(false) => Err(self.gone(host, "its agent has ended").await),
+            _ => Ok(()),
+        }
+    }
+
+    /// The error of a host that is of no use, with what its container wrote.
+    async fn gone(&self, host: &str, what: &str) -> Error {
+        let options = LogsOptionsBuilder::new()
+            .stdout(true)
+            .stderr(true)
+            .tail(LOG_LINES)
+            .build();
+        let container = self.container_of(host);
+        let log = self.engine.docker().logs(&container, Some(options));
+        let lines: Vec<String> = log
+            .filter_map(async |line| line.ok().map(|line: LogOutput| line.to_string()))
+            .collect()
+            .await;
+        Error::Host {
+            host: host.to_owned(),
+            reason: format!(
+                "{what}; its container wrote:\n{}",
+                lines.concat().trim_end()
+            ),
+        }
+    }
+}
+
+/// Docker's own words, out of what is wrapped around them.
+fn of_testcontainers(host: &str, error: TestcontainersError) -> Error {
+    let doing = format!("starting host {host}");
+    match error {
+        TestcontainersError::Client(
+            ClientError::Init(reply)
+            | ClientError::CreateContainer(reply)
+            | ClientError::StartContainer(reply)
+            | ClientError::InspectContainer(reply)
+            | ClientError::PullImage { err: reply, .. }
+            | ClientError::CreateNetwork(reply)
+            | ClientError::ListNetworks(reply)
+            | ClientError::InspectNetwork(reply),
+        ) => Error::docker(doing, reply),
+        TestcontainersError::WaitContainer(_) => Error::Slow {
+            doing,
+            waited: CONTAINER_WITHIN,
+        },
+        other => Error::Host {
+            host: host.to_owned(),
+            reason: format!("does not start: {other}"),
+        },
+    }
+}
+
+/// How long each part of something took.
+struct Stopwatch {
+    since: Instant,
+    laps: Vec<(&'static str, Duration)>,
+}
+
+impl Stopwatch {
+    fn new() -> Stopwatch {
+        Stopwatch {
+            since: Instant::now(),
+            laps: Vec::new(),
+        }
+    }
+
+    fn lap(&mut self, what: &'static str) {
+        self.laps.push((what, self.since.elapsed()));
+        self.since = Instant::now();
+    }
+}

@@ -1,0 +1,428 @@
+//! Sites in real containers.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use containers::Error;
+use containers::agent::Agent;
+use containers::agent::protocol::{Action, At, Command, Notice, Rule, Signal};
+use containers::services::clock::{NO_OFFSET, OFFSET_FILE};
+use containers::services::{SERVER, Service};
+use containers::site::{Host, Site, SiteRequest};
+use containers::topologies::{self, Topology};
+use tempfile::TempDir;
+
+/// No test waits longer for anything: what takes so long will not come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A site, and the folder that its hosts share with us.
+struct Stage {
+    site: Site,
+    shared: TempDir,
+}
+
+/// The example beside this test's own binary.
+fn host_agent() -> PathBuf {
+    let own = std::env::current_exe().unwrap();
+    let target = own.parent().and_then(Path::parent).unwrap();
+    target.join("examples/host_agent")
+}
+
+fn request(topology: &str, clients: u32, shared: &Path) -> SiteRequest {
+    SiteRequest {
+        run: uuid::Uuid::now_v7().to_string(),
+        topology: topologies::find(topology).unwrap(),
+        clients,
+        out_dir: shared.join("out"),
+        exe: host_agent(),
+    }
+}
+
+async fn start(topology: &str, clients: u32) -> Stage {
+    let shared = tempfile::tempdir().unwrap();
+    let site = Site::start(request(topology, clients, shared.path()))
+        .await
+        .unwrap();
+    println!("{topology}: {:?}", site.timings);
+    Stage { site, shared }
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}: still not so");
+        std::thread::yield_now();
+    }
+}
+
+/// What is there of a run, as `docker` and the file system show it.
+fn left_of(run: &str, runtime: &Path) -> Vec<String> {
+    let label = format!("label=fencepost.run={run}");
+    let mut left = Vec::new();
+    for what in [&["ps", "-a"][..], &["network", "ls"], &["volume", "ls"]] {
+        let listed = std::process::Command::new("docker")
+            .args(what)
+            .args(["-q", "--filter", &label])
+            .output()
+            .unwrap();
+        assert!(listed.status.success());
+        left.extend(
+            String::from_utf8(listed.stdout)
+                .unwrap()
+                .lines()
+                .map(str::to_owned),
+        );
+    }
+    left.extend(runtime.exists().then(|| runtime.display().to_string()));
+    left
+}
+
+fn runtime_of(site: &Site) -> PathBuf {
+    site.hosts[0]
+        .socket
+        .parent()
+        .and_then(Path::parent)
+        .unwrap()
+        .to_path_buf()
+}
+
+/// How far the server's clock is from ours, in seconds.
+fn clock_difference(service: &dyn Service, agent: &mut Agent) -> f64 {
+    let theirs = service.wall_clock_ns(agent).unwrap();
+    let ours = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_nanos();
+    (theirs as f64 - ours as f64) / 1e9
+}
+
+/// Every server of a site answers, tells its version and, if it can be stepped, follows a step of its clock at once.
+fn expect_servers(site: &Site, topology: &Topology, steppable: bool) {
+    let names: Vec<&str> = site.servers().map(|host| host.name.as_str()).collect();
+    let planned: Vec<&str> = topology.servers.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, planned);
+    for host in site.servers() {
+        let service = host.service().unwrap();
+        let mut agent = host.agent().unwrap();
+        assert!(service.ready(&mut agent).unwrap(), "{}", host.name);
+        let version = &site.versions[&host.name];
+        assert!(
+            version.starts_with(|first: char| first.is_ascii_digit()),
+            "{version}"
+        );
+        assert!(clock_difference(service, &mut agent).abs() < 10.0);
+        if steppable {
+            agent.put(OFFSET_FILE, "+3600").unwrap();
+            assert!((clock_difference(service, &mut agent) - 3600.0).abs() < 10.0);
+            agent.put(OFFSET_FILE, NO_OFFSET).unwrap();
+            assert!(clock_difference(service, &mut agent).abs() < 10.0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn redis_comes_up_steps_its_clock_and_is_gone_after_stop() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let stage = start("redis", 2).await;
+    let site = stage.site;
+    expect_servers(&site, site.topology, true);
+    let names: Vec<&str> = site.hosts.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!(names, ["s1", "storage", "c1", "c2"]);
+    assert!(
+        matches!(site.leader(), Err(Error::NoLeader { answers }) if answers.contains("has no leader"))
+    );
+
+    // What a host writes where all paths are the same is ours to read, and ours to remove.
+    let mut client = site.host("c1").unwrap().agent().unwrap();
+    let out = stage.shared.path().join("out");
+    client.log_to(&out.join("logs/c1")).unwrap();
+    let script = format!("hostname; cd {} && ls -d .", out.display());
+    let talker = Command {
+        argv: ["sh", "-c", &script].map(str::to_owned).into(),
+        ..Command::default()
+    };
+    client.start("talker", talker).unwrap();
+    let log = || std::fs::read_to_string(out.join("logs/c1/talker.log")).unwrap_or_default();
+    wait_until("the client spoke", || log() == "c1\n.\n");
+
+    // A crashed server comes back empty under its own address, and its clock is still its own.
+    let redis = site.host("s1").unwrap();
+    let mut agent = redis.agent().unwrap();
+    agent
+        .run(["redis-cli", "set", "key", "value"], PATIENCE)
+        .unwrap();
+    agent.signal(SERVER, Signal::Kill).unwrap();
+    assert!(!redis.service().unwrap().ready(&mut agent).unwrap());
+    agent.restart(SERVER).unwrap();
+    wait_until("it is back", || {
+        redis.service().unwrap().ready(&mut agent).unwrap()
+    });
+    assert_eq!(
+        agent
+            .run(["redis-cli", "get", "key"], PATIENCE)
+            .unwrap()
+            .stdout,
+        "\n"
+    );
+
+    let (run, runtime) = (site.run.clone(), runtime_of(&site));
+    assert_eq!(left_of(&run, &runtime).len(), 4 + 1 + 1);
+    site.stop().await.unwrap();
+    assert_eq!(left_of(&run, &runtime), [""; 0]);
+}
+
+#[tokio::test]
+async fn redlock_comes_up_with_five_servers_that_know_nothing_of_each_other() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let site = start("redlock", 1).await.site;
+    expect_servers(&site, site.topology, true);
+    let (first, second) = (site.host("s1").unwrap(), site.host("s2").unwrap());
+    first
+        .agent()
+        .unwrap()
+        .run(["redis-cli", "set", "key", "value"], PATIENCE)
+        .unwrap();
+    let found = second
+        .agent()
+        .unwrap()
+        .run(["redis-cli", "get", "key"], PATIENCE)
+        .unwrap();
+    assert_eq!(found.stdout, "\n");
+    // A client reaches every server under its own address.
+    let mut client = site.host("c1").unwrap().agent().unwrap();
+    for host in site.servers() {
+        let script = format!(
+            "exec 3<>/dev/tcp/{}/6379; echo PING >&3; head -n 1 <&3",
+            host.address
+        );
+        let answer = client.run(["bash", "-c", &script], PATIENCE).unwrap();
+        assert_eq!(
+            answer.stdout.trim(),
+            "+PONG",
+            "{}: {}",
+            host.name,
+            answer.said()
+        );
+    }
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn etcd_comes_up_with_a_leader_and_finds_another_when_that_is_paused() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let site = start("etcd", 1).await.site;
+    expect_servers(&site, site.topology, false);
+    let leader = site.leader().unwrap().clone();
+    let mut agent = leader.agent().unwrap();
+    let stopped = agent.signal(SERVER, Signal::Stop).unwrap();
+    assert_eq!(stopped.status.states.trim_matches('T'), "");
+    let another = |site: &Site| site.leader().is_ok_and(|host| host.name != leader.name);
+    wait_until("another leads", || another(&site));
+    agent.signal(SERVER, Signal::Continue).unwrap();
+    let ready = |host: &Host| {
+        host.service()
+            .unwrap()
+            .ready(&mut host.agent().unwrap())
+            .unwrap()
+    };
+    wait_until("all serve", || site.servers().all(ready));
+
+    let terms = || -> BTreeMap<String, String> {
+        let term = |host: &Host| {
+            let status = ["etcdctl", "endpoint", "status", "-w", "fields"];
+            let status = host.agent().unwrap().run(status, PATIENCE).unwrap().stdout;
+            status
+                .lines()
+                .find(|line| line.contains("RaftTerm"))
+                .unwrap()
+                .to_owned()
+        };
+        site.servers()
+            .map(|host| (host.name.clone(), term(host)))
+            .collect()
+    };
+    let before = terms();
+    // One-second leases are what tests of locks want: they must be what they ask for.
+    let lease = site
+        .servers()
+        .next()
+        .unwrap()
+        .agent()
+        .unwrap()
+        .run(["etcdctl", "lease", "grant", "1"], PATIENCE)
+        .unwrap();
+    assert!(lease.stdout.contains("TTL(1s)"), "{}", lease.said());
+    assert_eq!(terms(), before, "nobody stood for election");
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_paused_postgres_stands_still_with_all_its_backends_and_a_crashed_one_keeps_its_rows() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let site = start("postgres", 1).await.site;
+    expect_servers(&site, site.topology, true);
+    let host = site.host("s1").unwrap();
+    let mut agent = host.agent().unwrap();
+    let psql = |statement: &str| {
+        [
+            "psql",
+            "-h",
+            "127.0.0.1",
+            "-U",
+            "postgres",
+            "-Atc",
+            statement,
+        ]
+        .map(str::to_owned)
+    };
+    agent
+        .run(psql("create table kept as select 42 as answer"), PATIENCE)
+        .unwrap();
+    let sleeper = Command {
+        argv: psql("select pg_sleep(1000)").into(),
+        ..Command::default()
+    };
+    agent.start("sleeper", sleeper).unwrap();
+    let sleeping = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'";
+    wait_until("a backend sleeps", || {
+        agent.run(psql(sleeping), PATIENCE).unwrap().stdout == "1\n"
+    });
+
+    let stopped = agent.signal(SERVER, Signal::Stop).unwrap();
+    let states = stopped.status.states;
+    assert!(
+        states.len() > 5 && states.trim_matches('T').is_empty(),
+        "{states}"
+    );
+    // The kernel's own word for it. A backend that has just ended may wait for the paused postmaster to reap it.
+    let look = "cat /proc/[0-9]*/stat | grep '(postgres)' | cut -d' ' -f3 | grep -v Z | sort -u";
+    let seen = agent.run(["sh", "-c", look], PATIENCE).unwrap();
+    assert_eq!(seen.stdout, "T\n");
+    agent.signal(SERVER, Signal::Continue).unwrap();
+
+    let killed = agent.signal(SERVER, Signal::Kill).unwrap();
+    assert_eq!(killed.status.ended.as_deref(), Some("signal 9"));
+    agent.restart(SERVER).unwrap();
+    let service = host.service().unwrap();
+    wait_until("it is back", || service.ready(&mut agent).unwrap());
+    assert_eq!(
+        agent
+            .run(psql("select answer from kept"), PATIENCE)
+            .unwrap()
+            .stdout,
+        "42\n"
+    );
+
+    let (run, runtime) = (site.run.clone(), runtime_of(&site));
+    drop(site);
+    assert_eq!(
+        left_of(&run, &runtime),
+        [""; 0],
+        "a drop leaves nothing either"
+    );
+}
+
+#[tokio::test]
+async fn a_client_in_a_host_is_stopped_at_its_point() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let site = start("redis", 1).await.site;
+    let host = site.host("c1").unwrap();
+    let mut agent = host.agent().unwrap();
+    let at = At::Point {
+        point: "before-write".to_owned(),
+        nth_grant: 1,
+    };
+    agent
+        .arm(vec![Rule {
+            rule: 1,
+            at,
+            action: Action::Stop,
+        }])
+        .unwrap();
+    let mut watch = host.agent().unwrap().watch().unwrap();
+    let argv = ["fencepost", "reach", "1", "200"].map(str::to_owned).into();
+    agent
+        .start(
+            "client",
+            Command {
+                argv,
+                ..Command::default()
+            },
+        )
+        .unwrap();
+    let mut took_ns = Vec::new();
+    for expected in 1..=200 {
+        match watch.next(PATIENCE).unwrap() {
+            Some(Notice::Reached {
+                op,
+                reached_ns,
+                stopped_ns: Some(stopped_ns),
+                states,
+                ..
+            }) => {
+                assert_eq!((op, states.trim_matches('T')), (expected, ""));
+                took_ns.push(stopped_ns - reached_ns);
+            }
+            other => panic!("not a stop: {other:?}"),
+        }
+        agent.signal("client", Signal::Continue).unwrap();
+    }
+    took_ns.sort_unstable();
+    let at = |percent: usize| took_ns[(took_ns.len() - 1) * percent / 100] / 1000;
+    println!(
+        "from the point to state T: median {} us, 99 of 100 {} us, most {} us",
+        at(50),
+        at(99),
+        at(100)
+    );
+    site.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_start_that_is_given_up_leaves_nothing() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let shared = tempfile::tempdir().unwrap();
+    let request = request("redis", 1, shared.path());
+    let run = request.run.clone();
+    let given_up = tokio::time::timeout(Duration::from_millis(700), Site::start(request)).await;
+    assert!(given_up.is_err());
+    assert_eq!(left_of(&run, Path::new("/nonexistent")), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_program_that_is_no_agent_is_told_with_what_it_wrote() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let shared = tempfile::tempdir().unwrap();
+    let mut request = request("redis", 1, shared.path());
+    request.exe = PathBuf::from("/bin/ls");
+    let run = request.run.clone();
+    let Err(error) = Site::start(request).await else {
+        panic!("it started")
+    };
+    assert!(
+        error.to_string().contains("unrecognized option '--socket'"),
+        "{error}"
+    );
+    assert_eq!(left_of(&run, Path::new("/nonexistent")), [""; 0]);
+}
+
+#[test]
+fn the_storage_is_made_from_its_own_stage() {
+    use containers::site::{STORAGE_SERVICE, STORAGE_STAGE};
+    assert_eq!(STORAGE_SERVICE.name(), STORAGE_STAGE);
+}
