@@ -104,7 +104,7 @@ fn unknown_keys() {
     );
     assert_eq!(
         complaint("to = \"storage\"", "elephant = 1"),
-        "my.toml:17:1: unknown key `elephant` in fault 2; there is `delay`, `fault`, `on`, `port`, `to`, `until`, \
+        "my.toml:17:1: unknown key `elephant` in fault 2; there is `delay`, `fault`, `on`, `only`, `port`, `to`, `until`, \
          `when`, `with`"
     );
 }
@@ -116,7 +116,7 @@ fn a_parameter_of_another_fault_is_unknown() {
             "fault = \"pause\"\non = \"c1\"\nwhen = { after = \"1s\" }\nuntil = { lasts = \"1s\" }\nstep = \"1s\""
         ),
         [
-            "my.toml:7:1: unknown key `step` in fault 1; there is `fault`, `on`, `until`, `when`, `with`"
+            "my.toml:7:1: unknown key `step` in fault 1; there is `fault`, `on`, `only`, `until`, `when`, `with`"
         ]
     );
 }
@@ -146,6 +146,10 @@ fn unknown_names() {
     assert_eq!(
         complaint("clients = 2", "topologies = [\"redlok\"]"),
         "my.toml:4:15: unknown topology `redlok`; did you mean `redlock`?"
+    );
+    assert_eq!(
+        complaint("to = \"storage\"", "only = \"kept_alive\""),
+        "my.toml:17:8: unknown kind of lock `kept_alive`; did you mean `kept-alive`?"
     );
     assert_eq!(
         complaint("rounds = 2", "name = \"documents\""),

@@ -1,12 +1,11 @@
 //! The engine at work on hosts without Docker: triggers, evidence, the order of injecting and healing, bounds.
 
-mod yard;
-
 use containers::topologies;
 use histories::{Function, Kind, Plan};
 use nemesis::{Choice, Scenario};
 
-use yard::{Yard, figure, kill, wait_until};
+use crate::run::{Run, figure, wait_until};
+use crate::yard::{Yard, kill};
 
 /// The plan of these faults, with two clients and one server.
 fn plan(faults: &str) -> Plan {
@@ -207,7 +206,7 @@ fn a_server_that_nothing_restarts_is_up_again_when_the_run_ends() {
 }
 
 /// Starts a pause and a hold that would last for ever, and waits until both are in place.
-fn endless(yard: &std::sync::Arc<Yard>) -> yard::Run {
+fn endless(yard: &std::sync::Arc<Yard>) -> Run {
     let pause = PAUSE.replace("lasts = \"50ms\"", "lasts = \"1min\"");
     let pause = pause
         .replace("c1", "c9")
