@@ -64,7 +64,8 @@ impl Processes {
         })
     }
 
-    /// Starts a process under a name, or again what was started under it last; its process id, and when.
+    /// Starts a process under a name for its first life, or, without a command, what was started under it last for one
+    /// more; its process id, and when.
     pub fn start(&self, name: &str, command: Option<Command>) -> Result<(i32, u64), String> {
         check_name(name)?;
         let _exclusive = lock(&self.births_and_deaths);
@@ -74,9 +75,11 @@ impl Processes {
             if let Some(last) = last.filter(|last| last.end.is_none()) {
                 return Err(format!("it runs already, as process {}", last.pid));
             }
-            let command = command.or_else(|| last.map(|last| last.command.clone()));
-            let command = command.ok_or("nothing was ever started under this name")?;
-            (command, last.map_or(1, |last| last.life + 1))
+            match (command, last) {
+                (Some(command), _) => (command, 1),
+                (None, Some(last)) => (last.command.clone(), last.life + 1),
+                (None, None) => return Err("nothing was ever started under this name".to_owned()),
+            }
         };
         let log = self.logs.of(name);
         let (stdout, stderr) = log.intake().and_then(twice).map_err(text)?;

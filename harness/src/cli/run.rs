@@ -176,8 +176,12 @@ pub fn conclude(suite: &SuiteReport, how: &HowArguments, voice: Voice) -> Result
     }
     let mut exit = suite.exit();
     for error in &suite.errors {
-        eprintln!("fencepost: {error:#}");
-        exit = exit.max(exit::of_error(error));
+        let status = exit::of_error(error);
+        // Every site that was interrupted says so; once is enough.
+        if status != Exit::Interrupted || exit != Exit::Interrupted {
+            eprintln!("fencepost: {error:#}");
+        }
+        exit = exit.max(status);
     }
     Ok(exit)
 }
