@@ -182,11 +182,20 @@ pub enum Error {
     },
 }
 
+/// What Docker said, without what the client puts around it.
+pub(crate) fn words(reply: &Reply) -> String {
+    match reply {
+        Reply::DockerResponseServerError { message, .. } => message.trim().to_owned(),
+        Reply::DockerStreamError { error } => error.trim().to_owned(),
+        other => other.to_string(),
+    }
+}
+
 impl Error {
     /// Makes an error of what Docker answered while something was `doing`, which reads like "creating network x".
     pub fn docker(doing: impl Into<String>, reply: Reply) -> Error {
         let doing = doing.into();
-        let reason = reply.to_string();
+        let reason = words(&reply);
         let lower = reason.to_lowercase();
         if lower.contains("no space left on device") {
             return Error::DiskFull { doing, reason };

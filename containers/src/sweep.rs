@@ -14,6 +14,7 @@ use futures_util::future::{join_all, try_join3};
 use serde::Serialize;
 
 use crate::docker::on_a_thread_of_its_own;
+use crate::error::words;
 use crate::owner::{LABEL, LABEL_OWNER, LABEL_RUN, Owner};
 use crate::{Engine, Error, runtime_directory};
 
@@ -285,7 +286,7 @@ async fn remove(engine: &Engine, things: Things, swept: &mut Swept) -> Vec<Strin
                     removed: &mut Vec<String>| match result {
         Ok(true) => removed.push(name),
         Ok(false) => {}
-        Err(reply) => refused.push(format!("{kind} {name}: {reply}")),
+        Err(reply) => refused.push(format!("{kind} {name}: {}", words(&reply))),
     };
     let containers = things
         .containers

@@ -7,6 +7,7 @@ use bollard::query_parameters::CreateImageOptionsBuilder;
 use futures_util::StreamExt as _;
 
 use super::{bootstrap, id_of};
+use crate::error::words;
 use crate::{Engine, Error, Progress};
 
 /// Names an image to build on instead of the usual one.
@@ -141,7 +142,7 @@ async fn pull(
                 ));
             }
             Ok(None) => return Ok(()),
-            Ok(Some(Err(reply))) => return Err(reply.to_string()),
+            Ok(Some(Err(reply))) => return Err(words(&reply)),
             // What carries a detail is a progress bar, redrawn many times a second.
             Ok(Some(Ok(info)))
                 if info

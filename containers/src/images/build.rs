@@ -7,6 +7,7 @@ use bollard::query_parameters::{BuildImageOptions, BuildImageOptionsBuilder};
 use futures_util::StreamExt as _;
 
 use super::context;
+use crate::error::words;
 use crate::{Engine, Error, Progress};
 
 /// How many of the last lines of a build's output stand in its error.
@@ -47,7 +48,7 @@ pub(super) async fn build(
             Ok(info) => output.add(&info.stream.or(info.status).unwrap_or_default(), |line| {
                 progress.detail(&format!("{stage}: {line}"));
             }),
-            Err(reply) => return Err(failure(stage, &reply.to_string(), output)),
+            Err(reply) => return Err(failure(stage, &words(&reply), output)),
         }
     }
     Ok(())
