@@ -76,7 +76,17 @@ pub trait Service: Sync {
 
 /// Asks a server something by a program in its host; what the program wrote, trimmed. An error if the program fails.
 fn ask(service: &dyn Service, agent: &mut Agent, argv: &[&str]) -> Result<String, Error> {
-    let ran = agent.run(argv.iter().copied(), ASK_TIMEOUT)?;
+    ask_within(ASK_TIMEOUT, service, agent, argv)
+}
+
+/// As [`ask`], for a program that may take longer.
+fn ask_within(
+    timeout: Duration,
+    service: &dyn Service,
+    agent: &mut Agent,
+    argv: &[&str],
+) -> Result<String, Error> {
+    let ran = agent.run(argv.iter().copied(), timeout)?;
     match ran.code {
         Some(0) => Ok(ran.stdout.trim().to_owned()),
         _ => Err(Error::Service {

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{ASK_TIMEOUT, Member, SERVER, Service, ask, clock, command, odd};
+use super::{ASK_TIMEOUT, Member, SERVER, Service, ask, ask_within, clock, command, odd};
 use crate::Error;
 use crate::agent::Agent;
 
@@ -23,9 +23,6 @@ const TEMPLATE: &str = "/usr/lib/fencepost/postgres-template";
 /// The server's data directory in its host.
 const DATA: &str = "/data/postgres";
 
-/// The server's programs, which Debian keeps out of the PATH.
-const BIN: &str = "/usr/lib/postgresql/17/bin";
-
 /// How long the copy of the template may take; 0.1 s is usual.
 const COPY_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -40,8 +37,13 @@ impl Service for Postgres {
 
     fn start(&self, agent: &mut Agent, _me: &Member, _all: &[Member]) -> Result<(), Error> {
         clock::prepare(agent)?;
-        agent.run(["cp", "-a", TEMPLATE, DATA], COPY_TIMEOUT)?;
-        let mut server = command(&[&format!("{BIN}/postgres"), "-D", DATA]);
+        ask_within(
+            COPY_TIMEOUT,
+            self,
+            agent,
+            &["cp", "--archive", TEMPLATE, DATA],
+        )?;
+        let mut server = command(&["postgres", "-D", DATA]);
         server.env = clock::environment();
         server.user = Some(USER.to_owned());
         agent.start(SERVER, server)?;

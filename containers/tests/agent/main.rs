@@ -1,0 +1,5 @@
+//! An agent at work, as an ordinary process on this machine: no Docker.
+
+mod host;
+mod processes;
+mod rules;
