@@ -16,7 +16,7 @@ pub enum Error {
         before: u64,
     },
     /// Without this field nobody knows what the event means.
-    #[error("an event of `{}` (op {op}) has no `{field}`: add the field", crate::sentences::word(*.f))]
+    #[error("an event of `{}` (op {op}) has no `{field}`: add the field", .f.name())]
     Missing {
         /// Its operation.
         op: u64,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::error::Error;
 use crate::operations::{Completion, Death, NEVER};
-use crate::sentences::{ms, ordinal, word};
+use crate::sentences::{ms, ordinal};
 use crate::verdict::FaultReport;
 
 /// One injection, or one healing.
@@ -26,6 +26,14 @@ struct Act {
 impl Act {
     fn took_place(&self) -> bool {
         self.completion == Completion::Ok
+    }
+
+    /// From when on it was in force: as its evidence tells, which is gathered later, or else when it was recorded.
+    fn in_force(&self) -> u64 {
+        let told = self.evidence.get("took_hold_ns").and_then(Value::as_u64);
+        told.map_or(self.completed, |told| {
+            told.clamp(self.invoked, self.completed)
+        })
     }
 
     /// What is known only when it is over is told on its completion, what is known before on its invocation.
@@ -200,20 +208,28 @@ impl Faults {
     /// From when on nothing disturbed the run any more: the last healing, or the injection of what was never to heal.
     pub(crate) fn quiet(&self) -> Quiet {
         let mut since = 0;
-        for act in self
-            .injections
-            .iter()
-            .filter(|act| act.completion != Completion::Fail)
-        {
+        let tried = |act: &&Act| act.completion != Completion::Fail;
+        for act in self.injections.iter().filter(tried) {
             let healed = self.healing(act).map(|heal| heal.completed);
             let over = match (healed, self.lasts_to_the_end(act)) {
-                (_, true) if act.took_place() => act.completed,
+                (_, true) if act.took_place() => act.in_force(),
                 (Some(healed), _) => healed,
                 (None, _) => return Quiet::Never(format!("{} was never seen to be over", on(act))),
             };
             since = since.max(over);
         }
         Quiet::Since(since)
+    }
+
+    /// The first planned fault that was not injected.
+    pub(crate) fn outstanding(&self) -> Option<String> {
+        let mut planned = self.planned.iter().enumerate();
+        let (_, first) = planned.find(|&(step, _)| !self.was_tried(step))?;
+        Some(format!("fault `{}` on {}", first.fault, first.on))
+    }
+
+    fn was_tried(&self, step: usize) -> bool {
+        self.injections.iter().any(|act| act.step == Some(step))
     }
 
     /// The faults as they happened.
@@ -226,8 +242,8 @@ impl Faults {
                 fault: act.fault.clone(),
                 on: act.on.clone(),
                 engine: act.engine.clone(),
-                injected_ns: Some(act.completed)
-                    .filter(|_| matches!(act.completion, Completion::Ok | Completion::Info)),
+                injected_ns: matches!(act.completion, Completion::Ok | Completion::Info)
+                    .then(|| act.in_force()),
                 healed_ns: heal.map(|heal| heal.completed),
                 evidence: act.evidence.clone(),
                 heal_evidence: heal.map(|heal| heal.evidence.clone()).unwrap_or_default(),
@@ -241,7 +257,7 @@ impl Faults {
         let mut failures = Vec::new();
         for (step, planned) in self.planned.iter().enumerate() {
             let name = format!("fault `{}` on {}", planned.fault, planned.on);
-            if !self.injections.iter().any(|act| act.step == Some(step)) {
+            if !self.was_tried(step) {
                 failures.push(format!(
                     "{name} was never injected: its trigger ({}) was not reached",
                     trigger(&planned.when)
@@ -340,14 +356,8 @@ fn on(act: &Act) -> String {
 }
 
 fn names(named: &Named, process: &str, event: &Event<'_>) -> bool {
-    let outcome = match event.kind {
-        Kind::Invoke => "invoke",
-        Kind::Ok => "ok",
-        Kind::Fail => "fail",
-        Kind::Info => "info",
-    };
-    named.f == word(event.f)
-        && named.outcome == outcome
+    named.f == event.f.name()
+        && named.outcome == event.kind.name()
         && (named.client == process || named.client == host_of(process))
 }
 

@@ -57,7 +57,7 @@ impl Grants {
 /// the invocation; what it recorded in between is real, yet nobody knows for how long it lived to hold it.
 ///
 /// A history that is cut is only roughly in order, so that it may lack what one process did before the last event of
-/// another: nothing is known of a process beyond the instant of its own last event.
+/// another: nothing is known of a process from its own last event on.
 pub(crate) fn end_with_their_processes(record: &mut Record, faults: &Faults, complete: bool) {
     for crash in faults.crashes() {
         for (number, process) in record.processes.iter_mut().enumerate() {
@@ -92,7 +92,7 @@ pub(crate) fn end_with_their_processes(record: &mut Record, faults: &Faults, com
         }
         if !complete {
             let last = record.processes[call.process as usize].last_event;
-            record.end_grant(row as u32, last.saturating_add(1), call.op, Why::CutOff);
+            record.end_grant(row as u32, last, call.op, Why::CutOff);
         }
     }
 }
@@ -176,8 +176,10 @@ fn push_certain(holds: &mut Vec<Interval>, grant: u32, acquire: &Acquire, extend
                 if before < call.completed {
                     push(start, before);
                     start = call.completed;
+                    until = extended;
+                } else {
+                    until = extended.max(call.completed);
                 }
-                until = extended;
             }
             // It may have replaced the time that was left by the time that was asked for.
             Completion::Info | Completion::Pending => {

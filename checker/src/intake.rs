@@ -12,7 +12,6 @@ use crate::operations::{
     Acquire, Call, Completion, End, Extend, LogRead, LogRow, NEVER, Process, Read, Record, Why,
     Write,
 };
-use crate::sentences::word;
 
 /// An operation in flight.
 #[derive(Clone, Copy)]
@@ -163,7 +162,7 @@ impl Intake {
                     "{} began op {} ({}) while its op {before} was in flight",
                     event.process,
                     event.op,
-                    word(event.f)
+                    event.f.name()
                 )
             };
             self.flaws.note(Flaw::Overlap, sentence);
@@ -286,7 +285,7 @@ impl Intake {
             }
             None => {
                 let sentence = || {
-                    let (process, f) = (&event.process, word(event.f));
+                    let (process, f) = (&event.process, event.f.name());
                     format!(
                         "{process} completed op {} ({f}), which was not in flight",
                         event.op

@@ -1,29 +1,7 @@
 //! The words that sentences for people are made of.
 
-use histories::Function;
-
 use crate::names::NONE;
 use crate::operations::{Acquire, NEVER, Record, Why, Write};
-
-/// A function as the history spells it.
-pub(crate) fn word(f: Function) -> &'static str {
-    match f {
-        Function::Acquire => "acquire",
-        Function::Extend => "extend",
-        Function::Release => "release",
-        Function::Held => "held",
-        Function::Lost => "lost",
-        Function::Work => "work",
-        Function::Read => "read",
-        Function::Write => "write",
-        Function::Point => "point",
-        Function::Inject => "inject",
-        Function::Heal => "heal",
-        Function::Log => "log",
-        Function::Accepted => "accepted",
-        Function::Exit => "exit",
-    }
-}
 
 /// A duration in nanoseconds as milliseconds, finer where it is short: `198.4 ms`, `0.003 ms`.
 pub(crate) fn ms(ns: u64) -> String {

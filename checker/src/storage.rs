@@ -1,5 +1,9 @@
 //! The order in which the storage accepted writes: known from its answers and its log, not guessed.
 
+use std::collections::HashSet;
+
+use foldhash::fast::FixedState;
+
 use crate::assumptions::{Flaw, Flaws};
 use crate::names::{Map, NONE};
 use crate::operations::Record;
@@ -21,6 +25,8 @@ pub(crate) struct StorageOrder {
     pub(crate) logged: Vec<bool>,
     /// By log row: the write, or [`NONE`] if no client began it.
     pub(crate) log_writes: Vec<u32>,
+    /// Document and version of the log's rows whose write no client began, as far as the history tells.
+    pub(crate) strangers: HashSet<(u32, u64), FixedState>,
     /// The writes of which nothing tells whether they were accepted.
     pub(crate) unsettled: Vec<u32>,
     /// When the last complete reading of the log of all documents began.
@@ -35,6 +41,7 @@ impl StorageOrder {
             accepted: Vec::with_capacity(record.writes.len()),
             logged: vec![false; record.writes.len()],
             log_writes: Vec::with_capacity(record.log_rows.len()),
+            strangers: HashSet::default(),
             unsettled: Vec::new(),
             complete: None,
             complete_of: Map::default(),
@@ -108,6 +115,7 @@ impl StorageOrder {
             let write = write_of.get(&row.op).copied().unwrap_or(NONE);
             self.log_writes.push(write);
             if write == NONE {
+                self.strangers.insert((row.document, row.version));
                 let document = record.documents.text(row.document);
                 flaws.note(Flaw::Stranger, || {
                     format!("the storage's log has op {} as version {} of `{document}`, which no client began", row.op, row.version)
@@ -129,7 +137,7 @@ impl StorageOrder {
     }
 
     /// Sorts out the writes whose outcome no reply told and no row of the log. A complete log says that they did not
-    /// happen before it was read. A read may have returned the value of one, which is in the document then.
+    /// happen. A read may have returned the value of one: it did happen then, whatever the log says.
     fn settle(&mut self, record: &Record, flaws: &mut Flaws) {
         let mut open = Vec::new();
         for (row, write) in record
@@ -186,9 +194,6 @@ impl StorageOrder {
             if let (Some(write), Some(version)) = (write, read.version)
                 && version > 0
                 && self.writers(read.document, version).is_empty()
-                && self
-                    .logged_until(read.document)
-                    .is_none_or(|logged| logged <= read.call.completed)
                 && record.writes[write as usize].call.invoked <= read.call.completed
             {
                 found.push(Accepted {

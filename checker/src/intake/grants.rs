@@ -7,7 +7,6 @@ use crate::assumptions::Flaw;
 use crate::error::Error;
 use crate::names::NONE;
 use crate::operations::{Acquire, Call, End, NEVER, Why};
-use crate::sentences::word;
 
 /// Whether a write failed because the storage's fence turned it away.
 pub(super) fn is_rejected(event: &Event<'_>) -> bool {
@@ -38,7 +37,7 @@ impl Intake {
                 "{}'s op {} ({}) has the grant {op} of {sentence}",
                 event.process,
                 event.op,
-                word(event.f)
+                event.f.name()
             )
         });
         known.unwrap_or_else(|| self.absent_acquire(op, process))

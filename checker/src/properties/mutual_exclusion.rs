@@ -242,6 +242,16 @@ mod tests {
             "{}",
             witness.sentence
         );
+        // One that shortens the validity to what is over already takes nothing back.
+        timeline(
+            "10 c1 acquire#1
+             12 c1 acquire#1 ok validity=100
+             14 c2 acquire#3
+             15 c2 acquire#3 ok validity=100
+             20 c1 extend#2 grant=1
+             20 c1 extend#2 ok validity=5",
+        )
+        .witness(NAME);
         // One that shortens the validity may have done so before it returned.
         extended("92 c2 acquire#3\n93 c2 acquire#3 ok validity=300\n95 c1 extend#2 ok validity=91")
             .holds(NAME);
@@ -294,8 +304,10 @@ mod tests {
              20 c2 acquire#2
              21 c2 acquire#2 ok validity=1000";
         timeline(history).cut().spares(NAME);
-        timeline(&format!("{history}\n22 c1 read#3 grant=1"))
-            .cut()
-            .witness(NAME);
+        timeline(&format!(
+            "{history}\n22 c1 read#3 grant=1\n23 c2 read#4 grant=2"
+        ))
+        .cut()
+        .witness(NAME);
     }
 }

@@ -8,7 +8,7 @@
 use crate::faults::Quiet;
 use crate::grants::{Interval, waits_until};
 use crate::names::{Map, NONE};
-use crate::operations::{NEVER, Record, Why};
+use crate::operations::{NEVER, Process, Record, Why};
 use crate::properties::{Case, Finding, Property, witness};
 use crate::sentences::{self, Clock, ms};
 use crate::verdict::Witness;
@@ -39,17 +39,42 @@ fn judge(case: &Case<'_>) -> Finding {
     };
     let bound = case.plan.progress_bound_ms.saturating_mul(1_000_000);
     let free = wanted_and_free(&wanted(case.record), held(case));
-    let stuck = free.into_iter().map(|span| Span {
+    let too_long = |span: &Span| span.end.saturating_sub(span.start) > bound;
+    let undisturbed = |span: Span| Span {
         start: span.start.max(since),
         ..span
-    });
-    let stuck: Vec<Span> = stuck
-        .filter(|span| span.end.saturating_sub(span.start) > bound)
-        .collect();
+    };
+    let mut stuck: Vec<Span> = free.into_iter().map(undisturbed).filter(too_long).collect();
+    if !case.complete {
+        if let Some(outstanding) = case.faults.outstanding() {
+            let reason = format!("{outstanding} was still to come when the history was cut");
+            return Finding::unknown(reason);
+        }
+        for span in &mut stuck {
+            span.end = span.end.min(known_until(case.record, span.start));
+        }
+        stuck.retain(too_long);
+    }
     match stuck.iter().min_by_key(|span| (span.start, span.lock)) {
         Some(first) => Finding::violated(describe(case, *first), stuck.len() as u64),
         None => Finding::holds(),
     }
+}
+
+/// In a history that is cut: until when, from `start` on, all is known that any client did. It may lack what a client
+/// did after its own last event, unless the client was down by then.
+fn known_until(record: &Record, start: u64) -> u64 {
+    let known = |process: &Process| {
+        let down = process.crashes.iter().any(|crash| crash.completed <= start);
+        let exited = process.exits.last() == Some(&process.last_event);
+        (!down && !exited).then_some(process.last_event)
+    };
+    record
+        .processes
+        .iter()
+        .filter_map(known)
+        .min()
+        .unwrap_or(record.end)
 }
 
 /// The times in which locks were wanted by anybody, by lock and start, apart from each other.
@@ -301,6 +326,27 @@ mod tests {
         assert_eq!(
             history.reason(NAME),
             "fault `pause` on s1 was never seen to be over"
+        );
+    }
+
+    #[test]
+    fn a_history_that_is_cut_may_lack_the_grant() {
+        let text = "10 c1 acquire#1
+             12 c1 acquire#1 ok
+             20 c1 release#2 grant=1
+             30 c2 acquire#3
+             2000 c2 acquire#3 fail error=busy";
+        timeline(text).witness(NAME);
+        timeline(text).cut().spares(NAME);
+        timeline(text).and("2001 c1 read#4").cut().witness(NAME);
+        timeline(text).and("500 c1 exit#4 info").cut().witness(NAME);
+        let planned = timeline(text)
+            .and("2001 c1 read#4")
+            .planned("pause", "c1", 100)
+            .cut();
+        assert_eq!(
+            planned.reason(NAME),
+            "fault `pause` on c1 was still to come when the history was cut"
         );
     }
 

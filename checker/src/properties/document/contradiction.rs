@@ -71,6 +71,8 @@ pub(super) enum Contradiction {
     OtherValue { read: u32, writer: Option<u32> },
     /// A read returned a version that nobody made.
     Unwritten { read: u32 },
+    /// A read returned a write that the log lacks.
+    Unlogged { read: u32, writer: u32 },
     /// An operation has a lower version than one that had returned before it was invoked.
     Backwards {
         earlier: Operation,
@@ -91,9 +93,9 @@ impl Contradiction {
             | Contradiction::MadeNothing { write }
             | Contradiction::OtherInLog { write, .. }
             | Contradiction::Vanished { write } => Operation::Write(write),
-            Contradiction::OtherValue { read, .. } | Contradiction::Unwritten { read } => {
-                Operation::Read(read)
-            }
+            Contradiction::OtherValue { read, .. }
+            | Contradiction::Unwritten { read }
+            | Contradiction::Unlogged { read, .. } => Operation::Read(read),
             Contradiction::Backwards { later, .. } => later,
         }
     }
@@ -102,6 +104,7 @@ impl Contradiction {
     fn other(&self) -> Option<Operation> {
         match *self {
             Contradiction::SharedVersion { first, .. } => Some(Operation::Write(first)),
+            Contradiction::Unlogged { writer, .. } => Some(Operation::Write(writer)),
             Contradiction::OtherValue { writer, .. } => writer.map(Operation::Write),
             Contradiction::Backwards { earlier, .. } => Some(earlier),
             _ => None,
@@ -153,6 +156,11 @@ pub(super) fn describe(record: &Record, contradiction: &Contradiction) -> Witnes
         Contradiction::Vanished { .. } => format!(
             "an acknowledged write vanished: {name} was accepted at {}, and the storage's log of {document} lacks it",
             clock.at(call.completed)
+        ),
+        Contradiction::Unlogged { read, writer } => format!(
+            "{name} returned version {} of {document}, {}, and the storage's log lacks it",
+            record.reads[*read as usize].version.unwrap_or_default(),
+            Operation::Write(*writer).words(record),
         ),
         Contradiction::OtherValue { read, writer } => other_value(record, *read, *writer),
         Contradiction::Unwritten { read } => format!(

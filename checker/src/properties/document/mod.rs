@@ -168,6 +168,11 @@ fn reads(case: &Case<'_>) -> (Vec<Contradiction>, Option<String>) {
                 read: row as u32,
                 writer: Some(writers[0].write),
             });
+        } else if is_unlogged(case, read, writers) {
+            found.push(Contradiction::Unlogged {
+                read: row as u32,
+                writer: writers[0].write,
+            });
         }
     }
     let mut doubt = None;
@@ -191,8 +196,22 @@ fn reads(case: &Case<'_>) -> (Vec<Contradiction>, Option<String>) {
     (found, doubt)
 }
 
+/// Whether a read returned what only reads show to have been written, and a later log lacks.
+fn is_unlogged(case: &Case<'_>, read: &Read, writers: &[Accepted]) -> bool {
+    let logged_until = case.storage.logged_until(read.document);
+    let unlogged = |accepted: &Accepted| {
+        let write = accepted.write as usize;
+        case.record.writes[write].call.unknown() && !case.storage.logged[write]
+    };
+    logged_until.is_some_and(|logged| read.call.completed < logged) && writers.iter().all(unlogged)
+}
+
 /// Whether no write at all can have made what a read returned, when none is known to have made its version.
 fn nobody_wrote(case: &Case<'_>, read: &Read, open: &Map<(u32, u32), u64>) -> bool {
+    let made = (read.document, read.version.unwrap_or_default());
+    if case.storage.strangers.contains(&made) {
+        return false;
+    }
     if case
         .storage
         .logged_until(read.document)

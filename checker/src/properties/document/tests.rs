@@ -182,7 +182,7 @@ fn a_write_of_unknown_outcome_may_be_seen_at_any_time_since() {
         after_a_write(&format!("{seen}\n{LOG}"))
             .witness(NAME)
             .sentence
-            .contains("which no write made")
+            .contains("c2's write (op 2), and the storage's log lacks it")
     );
 }
 
@@ -201,6 +201,15 @@ fn a_version_of_unknown_origin_is_no_violation_unless_the_history_is_whole() {
     let two_candidates =
         "13 c2 write#3 value=x\n14 c3 write#4 value=x\n15 c2 write#3 info\n16 c3 write#4 info";
     after_a_write(&format!("{two_candidates}\n{strange} value=x")).reason(NAME);
+}
+
+#[test]
+fn a_version_that_only_the_log_knows_is_no_violation() {
+    let log = LOG
+        .replace("902", "901 storage accepted#77 version=2 value=b\n902")
+        .replace("entries=1", "entries=2");
+    let read = "20 c2 read#2\n21 c2 read#2 ok version=2 value=b";
+    after_a_write(&format!("{read}\n{log}")).reason(NAME);
 }
 
 #[test]
