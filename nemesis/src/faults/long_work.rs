@@ -97,9 +97,8 @@ impl Strike for Holding {
             return Ok(None);
         };
         let now_ns = monotonic_ns();
-        let let_go = hands.let_go_ns(&self.host, reached.rule);
         let meanwhile = hands.completed(&self.host, reached.reached_ns, now_ns);
-        if let_go.is_some() || !meanwhile.is_empty() {
+        if !meanwhile.is_empty() {
             return Ok(None);
         }
         let status = hands.observe(&self.host, |agent| agent.look(crate::hosts::CLIENT))?;
