@@ -400,6 +400,22 @@ mod tests {
     }
 
     #[test]
+    fn every_fault_that_there_is_was_foreseen() {
+        for known in nemesis::faults::FAULTS {
+            for on in ["c1", "s1", "storage", "leader"] {
+                let plan = plan(vec![fault(known.name(), on, 2000)]);
+                let hazards = hazards(&plan);
+                let foreseen = !hazards.contains(&Hazard::Unforeseen);
+                assert!(
+                    foreseen,
+                    "the contract says nothing about {} on {on}",
+                    known.name()
+                );
+            }
+        }
+    }
+
+    #[test]
     fn nothing_is_said_of_a_fault_that_nobody_foresaw() {
         let plan = plan(vec![fault("earthquake", "s1", 500)]);
         for property in PROPERTIES {

@@ -123,7 +123,7 @@ impl Client {
             wait_ms: if self.has.waiting { self.ttl_ms } else { 0 },
         };
         let (open, answer) = self.ask(&ask, None).await?;
-        complete(&self.record, open, &answer, None)?;
+        self.complete(open, &answer, None)?;
         let Answer::Granted { token, .. } = answer else {
             return Ok(None);
         };
@@ -154,7 +154,7 @@ impl Client {
             };
             self.wrote(open, &written)?;
         }
-        complete(&self.record, open, &answer, Some(grant))
+        self.complete(open, &answer, Some(grant))
     }
 
     /// Begins the work that the lock protects.
@@ -268,8 +268,8 @@ impl Client {
         })
     }
 
-    /// Asks the lock service, and writes down that it was asked; what came of it is for the caller to write down.
-    async fn ask(
+    /// Asks the lock service, and writes down that it was asked; what came of it is for [`Client::complete`].
+    pub(super) async fn ask(
         &mut self,
         ask: &Ask,
         grant: Option<&Grant>,
@@ -288,6 +288,40 @@ impl Client {
         })?;
         Ok((open, self.lock.ask(ask).await))
     }
+
+    /// Writes down what the lock service answered. Its validity counts from the ask, which was written down just before.
+    pub(super) fn complete(
+        &self,
+        open: Open,
+        answer: &Answer,
+        grant: Option<&Grant>,
+    ) -> Result<(), RecordingFailed> {
+        let asked_held = open.f == Function::Held;
+        let (kind, error) = match answer {
+            Answer::Granted { .. } | Answer::Released => (Kind::Ok, None),
+            Answer::Lost { .. } if asked_held => (Kind::Ok, None),
+            Answer::Busy => (Kind::Fail, Some("busy")),
+            Answer::Lost { error } | Answer::Refused { error } => {
+                (Kind::Fail, Some(error.as_str()))
+            }
+            Answer::Unknown { error } => (Kind::Info, Some(error.as_str())),
+        };
+        self.record.complete(open, kind, |event| {
+            event.grant = grant.map(|grant| grant.op);
+            event.error = error.map(|error| error.to_owned().into());
+            if let Answer::Granted {
+                token,
+                valid_for_ns,
+            } = answer
+            {
+                event.token = *token;
+                event.validity = valid_for_ns.map(|valid_for_ns| open.invoked + valid_for_ns);
+            }
+            if asked_held && kind == Kind::Ok {
+                event.held = Some(matches!(answer, Answer::Granted { .. }));
+            }
+        })
+    }
 }
 
 fn function(ask: &Ask) -> Function {
@@ -297,38 +331,6 @@ fn function(ask: &Ask) -> Function {
         Ask::Release => Function::Release,
         Ask::Held => Function::Held,
     }
-}
-
-/// Writes down what the lock service answered. Its validity counts from the ask, which was written down just before.
-fn complete(
-    record: &Record,
-    open: Open,
-    answer: &Answer,
-    grant: Option<&Grant>,
-) -> Result<(), RecordingFailed> {
-    let asked_held = open.f == Function::Held;
-    let (kind, error) = match answer {
-        Answer::Granted { .. } | Answer::Released => (Kind::Ok, None),
-        Answer::Lost { .. } if asked_held => (Kind::Ok, None),
-        Answer::Busy => (Kind::Fail, Some("busy")),
-        Answer::Lost { error } | Answer::Refused { error } => (Kind::Fail, Some(error.as_str())),
-        Answer::Unknown { error } => (Kind::Info, Some(error.as_str())),
-    };
-    record.complete(open, kind, |event| {
-        event.grant = grant.map(|grant| grant.op);
-        event.error = error.map(|error| error.to_owned().into());
-        if let Answer::Granted {
-            token,
-            valid_for_ns,
-        } = answer
-        {
-            event.token = *token;
-            event.validity = valid_for_ns.map(|valid_for_ns| open.invoked + valid_for_ns);
-        }
-        if asked_held && kind == Kind::Ok {
-            event.held = Some(matches!(answer, Answer::Granted { .. }));
-        }
-    })
 }
 
 /// Waits for a request, and learns of the loss of the lock meanwhile, at the moment when it is told.

@@ -3,7 +3,7 @@
 use histories::{Function, Kind};
 
 use super::{Bench, Setting, TTL, WHOLE_ROUND, runtime};
-use crate::locks::Answer;
+use crate::locks::{Answer, Ask};
 use crate::storages::{FENCED, SAME_TRANSACTION, Written};
 
 #[test]
@@ -207,4 +207,58 @@ fn a_client_that_is_asked_to_end_does_not_rest() {
     stop.send_replace(true);
     assert!(client.is_stopping());
     runtime().block_on(client.pause(3_600_000));
+}
+
+#[test]
+fn whatever_the_lock_is_asked_is_written_down_with_its_answer() {
+    let answers = vec![
+        Answer::granted(Some(7), TTL),
+        Answer::granted(Some(7), 2 * TTL),
+        Answer::lost("over"),
+        Answer::held(Some(7)),
+        Answer::lost("over"),
+        Answer::nothing_held(),
+    ];
+    let mut bench = Bench::new(Setting {
+        answers,
+        ..Setting::default()
+    });
+    let grant = runtime().block_on(async {
+        let client = &mut bench.client;
+        let grant = client.acquire().await.unwrap().unwrap();
+        let extend = Ask::Extend { ttl_ms: 600 };
+        for ask in [&extend, &extend, &Ask::Held, &Ask::Held, &Ask::Held] {
+            let (open, answer) = client.ask(ask, Some(&grant)).await.unwrap();
+            client.complete(open, &answer, Some(&grant)).unwrap();
+        }
+        grant
+    });
+    let course = bench.course();
+    let completed: Vec<&str> = course[2..]
+        .iter()
+        .skip(1)
+        .step_by(2)
+        .map(String::as_str)
+        .collect();
+    assert_eq!(
+        completed,
+        [
+            "extend ok",
+            "extend fail",
+            "held ok",
+            "held ok",
+            "held fail"
+        ]
+    );
+
+    let events = &bench.events()[2..];
+    assert!(events.iter().all(|event| event.grant == Some(grant.op)));
+    assert_eq!(events[0].ttl_ms, Some(600));
+    let validity = events[0].t + 2 * TTL.as_nanos() as u64;
+    assert_eq!(events[1].validity, Some(validity));
+    assert_eq!(events[3].error.as_deref(), Some("over"));
+    assert_eq!(
+        [events[5].held, events[7].held, events[9].held],
+        [Some(true), Some(false), None]
+    );
 }
