@@ -115,7 +115,7 @@ pub enum Error {
         reason: String,
     },
     /// An image does not build.
-    #[error("image `{stage}` does not build: {reason}\nthe last lines of its output:\n{output}")]
+    #[error("image `{stage}` does not build: {reason}{}", quoted(output))]
     Build {
         /// The stage of the Dockerfile.
         stage: String,
@@ -180,6 +180,14 @@ pub enum Error {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// The end of a build's output, to stand behind the reason.
+fn quoted(output: &str) -> String {
+    match output {
+        "" => String::new(),
+        output => format!("\nthe last lines of its output:\n{output}"),
+    }
 }
 
 /// What Docker said, without what the client puts around it.
