@@ -24,7 +24,7 @@ const OWNERLESS_AGE: Duration = Duration::from_secs(60);
 
 /// A folder of this process, removed with all that is in it when this is dropped.
 ///
-/// Only its owner may look into it (mode 0700). A process that dies leaves its folders to [`crate::sweep`].
+/// Only its owner may look into it (mode 0700). A process that dies leaves its folders to [`crate::sweep()`].
 #[derive(Debug)]
 pub struct RuntimeDirectory {
     path: PathBuf,

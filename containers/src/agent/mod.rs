@@ -1,7 +1,7 @@
 //! The agent: PID 1 of every host, spoken to over a Unix socket, so that no network fault and no slow Docker call ever
 //! touches the control path.
 //!
-//! [`protocol`] is what crosses the socket, [`serve`] the agent itself, [`Agent`] the connection to one. The rest of
+//! [`protocol`] is what crosses the socket, [`serve()`] the agent itself, [`Agent`] the connection to one. The rest of
 //! the modules are what the agent is made of: blocking threads over the standard library and `nix`, so that it is small
 //! and nothing in it waits for anything else.
 

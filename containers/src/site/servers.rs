@@ -1,6 +1,7 @@
 //! The servers of a site: started together, waited for, asked which of them leads.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,14 +18,17 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 const READY_PAUSE: Duration = Duration::from_millis(20);
 
 /// Starts the servers of all hosts at once and waits until all serve; the version of each.
-pub fn start(hosts: &[Host]) -> Result<BTreeMap<String, String>, Error> {
+pub fn start(hosts: &[Host], cancelled: &AtomicBool) -> Result<BTreeMap<String, String>, Error> {
     thread::scope(|scope| {
         let started: Vec<_> = hosts
             .iter()
             .filter_map(|host| Some((host, host.service()?)))
             .map(|(host, service)| {
                 let all = members_beside(host, hosts);
-                (host, scope.spawn(move || start_one(host, service, &all)))
+                (
+                    host,
+                    scope.spawn(move || start_one(host, service, &all, cancelled)),
+                )
             })
             .collect();
         let mut versions = BTreeMap::new();
@@ -59,6 +63,7 @@ fn start_one(
     host: &Host,
     service: &'static dyn Service,
     all: &[Member<'_>],
+    cancelled: &AtomicBool,
 ) -> Result<String, Error> {
     let mut agent = host.agent()?;
     let me = Member {
@@ -69,6 +74,7 @@ fn start_one(
     service.start(&mut agent, &me, all)?;
     let deadline = Instant::now() + READY_WITHIN;
     while !service.ready(&mut agent)? {
+        super::start::check(cancelled)?;
         if let Some(ended) = agent.look(SERVER)?.ended {
             return Err(not_up(&mut agent, service, &format!("ended ({ended})")));
         }

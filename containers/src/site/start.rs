@@ -47,6 +47,9 @@ const AGENT_WITHIN: Duration = Duration::from_secs(30);
 const AGENT_PAUSE: Duration = Duration::from_millis(5);
 const CONTAINER_PAUSE: Duration = Duration::from_millis(500);
 
+/// The pause between two looks whether the start was given up.
+const CANCEL_PAUSE: Duration = Duration::from_millis(20);
+
 /// How much of a container's own log an error tells.
 const LOG_LINES: &str = "20";
 
@@ -58,7 +61,7 @@ pub fn start(request: &SiteRequest, cancelled: &AtomicBool) -> Result<Site, Erro
         .map_err(|source| Error::io("a runtime of its own", source))?;
     let mut watch = Stopwatch::new();
     let directory = RuntimeDirectory::of_run(&request.run)?;
-    let ground = runtime.block_on(Ground::new(request, directory.path()))?;
+    let ground = runtime.block_on(unless(cancelled, Ground::new(request, directory.path())))?;
     watch.lap("images");
     // From here on, whatever ends the start removes what it has made: by the site's being dropped.
     let mut site = Site {
@@ -82,12 +85,11 @@ pub fn start(request: &SiteRequest, cancelled: &AtomicBool) -> Result<Site, Erro
     ))?;
     watch.lap("containers");
     check(cancelled)?;
-    runtime.block_on(try_join_all(
-        site.hosts.iter().map(|host| ground.agent_of(host)),
-    ))?;
+    let agents = site.hosts.iter().map(|host| ground.agent_of(host));
+    runtime.block_on(unless(cancelled, try_join_all(agents)))?;
     watch.lap("agents");
     check(cancelled)?;
-    site.versions = servers::start(&site.hosts)?;
+    site.versions = servers::start(&site.hosts, cancelled)?;
     watch.lap("servers");
     check(cancelled)?;
     site.timings = watch.laps;
@@ -95,10 +97,29 @@ pub fn start(request: &SiteRequest, cancelled: &AtomicBool) -> Result<Site, Erro
 }
 
 /// Ends a start that nobody waits for any more.
-fn check(cancelled: &AtomicBool) -> Result<(), Error> {
+pub fn check(cancelled: &AtomicBool) -> Result<(), Error> {
     match cancelled.load(Ordering::Relaxed) {
         true => Err(Error::Cancelled),
         false => Ok(()),
+    }
+}
+
+/// The outcome of something that may be left undone in the middle, as soon as nobody waits for it any more.
+async fn unless<T>(
+    cancelled: &AtomicBool,
+    work: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let given_up = async {
+        loop {
+            if let Err(error) = check(cancelled) {
+                return error;
+            }
+            tokio::time::sleep(CANCEL_PAUSE).await;
+        }
+    };
+    tokio::select! {
+        outcome = work => outcome,
+        error = given_up => Err(error),
     }
 }
 
