@@ -30,11 +30,15 @@ fn text(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The names of the files in a folder, as names of what they hold: `redis_set.rs` is `redis-set`.
+/// The names of the files and modules in a folder, as names of what they hold: `redis_set.rs` is `redis-set`.
 fn names_of_files(folder: &str, ending: &str, but: &[&str]) -> BTreeSet<String> {
-    files(folder, ending)
-        .iter()
-        .filter(|path| path.parent() == Some(&root().join(folder)))
+    let is_one = |path: &PathBuf| {
+        path.extension().is_some_and(|found| found == ending) || path.join("mod.rs").is_file()
+    };
+    fs::read_dir(root().join(folder))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(is_one)
         .map(|path| path.file_stem().unwrap().to_string_lossy().replace('_', "-"))
         .filter(|name| !but.contains(&name.as_str()))
         .collect()

@@ -81,7 +81,7 @@ pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
 pub(super) fn stop_latency<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> Option<String> {
     let mut micros: Vec<u64> = judgements
         .flat_map(|judgement| &judgement.faults)
-        .filter(|fault| fault.engine == "sigstop")
+        .filter(|fault| fault.engine == "sigstop" && fault.injected_ns.is_some())
         .filter_map(latency_us)
         .collect();
     micros.sort_unstable();
