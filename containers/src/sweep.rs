@@ -155,7 +155,7 @@ impl Chosen<'_> {
     fn directory(&self, found: &runtime_directory::Found) -> bool {
         match &found.owner {
             Some(owner) => self.owned(Some(owner), Some(&found.run)),
-            None => *self.which == Which::Dead && found.abandoned,
+            None => matches!(self.which, Which::Dead | Which::All) && found.abandoned,
         }
     }
 
@@ -169,7 +169,8 @@ impl Chosen<'_> {
             }
             Which::Run(wanted) => run == Some(wanted),
             Which::Own => owner == Some(&self.current),
-            Which::All => true,
+            // What somebody else starts from one of our images has the images' label, and no owner.
+            Which::All => owner.is_some(),
         }
     }
 }
@@ -390,6 +391,14 @@ mod tests {
         assert!(chooses(&Which::Own, Some(&current), Some("a")));
         assert!(!chooses(&Which::Own, Some(DEAD), Some("a")));
         assert!(!chooses(&Which::Own, None, None));
+    }
+
+    #[test]
+    fn all_is_all_that_has_an_owner() {
+        let current = Owner::current().expect("this process").to_string();
+        assert!(chooses(&Which::All, Some(&current), Some("a")));
+        assert!(chooses(&Which::All, Some(DEAD), None));
+        assert!(!chooses(&Which::All, None, None));
     }
 
     #[test]

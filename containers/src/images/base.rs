@@ -52,6 +52,14 @@ impl Base {
         }
     }
 
+    /// The name of the image that the user named.
+    pub(super) fn given_name(&self) -> Option<&str> {
+        match self {
+            Base::Given { name, .. } => Some(name),
+            Base::Usual => None,
+        }
+    }
+
     async fn get_given(
         engine: &Engine,
         name: String,
@@ -170,6 +178,30 @@ fn with_tag(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn a_base_that_cannot_be_pulled_says_what_helps() {
+        let Some(()) = crate::docker_or_skip() else {
+            return;
+        };
+        let engine = crate::engine().await.expect("an engine");
+        // No name below `.invalid` ever resolves (RFC 6761).
+        let name = "registry.invalid/debian:1".to_owned();
+        let error = Base::get_given(&engine, name, &())
+            .await
+            .err()
+            .expect("no such registry");
+        assert!(
+            matches!(&error, Error::NoBase { wanted, .. } if wanted == "registry.invalid/debian:1"),
+            "{error:?}"
+        );
+        assert!(
+            error
+                .to_string()
+                .contains("FENCEPOST_BASE names registry.invalid/debian:1"),
+            "{error}"
+        );
+    }
 
     #[test]
     fn a_name_without_a_tag_gets_one() {

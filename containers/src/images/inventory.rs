@@ -11,6 +11,9 @@ use super::{Base, STAGES, bootstrap, name};
 use crate::owner::LABEL;
 use crate::{Engine, Error};
 
+/// What the names of all images of ours begin with.
+const OURS: &str = "fencepost/";
+
 /// An image of ours that is there.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Listed {
@@ -31,10 +34,11 @@ pub struct Listed {
 /// # Errors
 /// Whatever Docker says.
 pub async fn list(engine: &Engine) -> Result<Vec<Listed>, Error> {
-    let current: BTreeSet<String> = match Base::choose_here(engine).await? {
-        Some(base) => STAGES.iter().map(|stage| name(stage, &base)).collect(),
-        None => BTreeSet::new(),
-    };
+    let mut current = BTreeSet::from([bootstrap::NAME.to_owned()]);
+    if let Some(base) = Base::choose_here(engine).await? {
+        current.extend(STAGES.iter().map(|stage| name(stage, &base)));
+        current.extend(base.given_name().map(str::to_owned));
+    }
     let filters = HashMap::from([("label", vec![LABEL])]);
     let options = ListImagesOptionsBuilder::default()
         .filters(&filters)
@@ -49,18 +53,17 @@ pub async fn list(engine: &Engine) -> Result<Vec<Listed>, Error> {
     Ok(listed)
 }
 
-/// One image once for each of its names.
+/// One image once for each of its names that is ours: what somebody else built on one of our images has its label too.
 fn listed(image: &ImageSummary, current: &BTreeSet<String>) -> Vec<Listed> {
-    let names = image
-        .repo_tags
-        .iter()
-        .filter(|name| *name != "<none>:<none>");
-    let mut tags: Vec<String> = names.cloned().collect();
+    let is_name = |tag: &&String| *tag != "<none>:<none>";
+    let mut tags: Vec<String> = image.repo_tags.iter().filter(is_name).cloned().collect();
     if tags.is_empty() {
         tags.push(image.id.clone());
+    } else {
+        tags.retain(|tag| tag.starts_with(OURS));
     }
     let listed = tags.into_iter().map(|tag| Listed {
-        current: current.contains(&tag) || tag == bootstrap::NAME,
+        current: current.contains(&tag),
         tag,
         id: image.id.clone(),
         bytes: image.size,
@@ -119,6 +122,8 @@ async fn remove(engine: &Engine, chosen: impl Fn(&Listed) -> bool) -> Result<usi
 
 #[cfg(test)]
 mod tests {
+    use bollard::query_parameters::TagImageOptionsBuilder;
+
     use super::*;
 
     fn image(repo_tags: &[&str]) -> ImageSummary {
@@ -132,7 +137,8 @@ mod tests {
 
     fn shown(repo_tags: &[&str]) -> Vec<(String, bool)> {
         let current = BTreeSet::from(["fencepost/redis:new".to_owned()]);
-        listed(&image(repo_tags), &current)
+        let listed = listed(&image(repo_tags), &current);
+        listed
             .into_iter()
             .map(|image| (image.tag, image.current))
             .collect()
@@ -140,17 +146,13 @@ mod tests {
 
     #[test]
     fn only_what_this_build_would_use_is_current() {
+        let both = shown(&["fencepost/redis:new", "fencepost/redis:old"]);
         assert_eq!(
-            shown(&["fencepost/redis:new"]),
-            [("fencepost/redis:new".to_owned(), true)]
-        );
-        assert_eq!(
-            shown(&["fencepost/redis:old"]),
-            [("fencepost/redis:old".to_owned(), false)]
-        );
-        assert_eq!(
-            shown(&["fencepost/base:trixie"]),
-            [("fencepost/base:trixie".to_owned(), true)]
+            both,
+            [
+                ("fencepost/redis:new".to_owned(), true),
+                ("fencepost/redis:old".to_owned(), false)
+            ]
         );
     }
 
@@ -158,5 +160,56 @@ mod tests {
     fn an_image_without_a_name_shows_by_its_id() {
         assert_eq!(shown(&[]), [("sha256:0".to_owned(), false)]);
         assert_eq!(shown(&["<none>:<none>"]), [("sha256:0".to_owned(), false)]);
+    }
+
+    #[test]
+    fn what_others_built_on_ours_is_not_ours() {
+        assert_eq!(shown(&["mine/redis:1"]), []);
+        assert_eq!(
+            shown(&["mine/redis:1", "fencepost/redis:new"]),
+            [("fencepost/redis:new".to_owned(), true)]
+        );
+    }
+
+    #[tokio::test]
+    async fn only_the_chosen_are_removed() {
+        let Some(()) = crate::docker_or_skip() else {
+            return;
+        };
+        let engine = crate::engine().await.expect("an engine");
+        let client = crate::images::ensure(&engine, &["client"], &())
+            .await
+            .expect("an image");
+        let client = &client["client"];
+        let tag = format!("{OURS}test:{}", std::process::id());
+        let (repository, version) = tag.split_once(':').expect("a name and a tag");
+        let options = TagImageOptionsBuilder::default()
+            .repo(repository)
+            .tag(version)
+            .build();
+        engine
+            .docker()
+            .tag_image(&client.id, Some(options))
+            .await
+            .expect("another name");
+        let there = async || {
+            let listed = list(&engine).await.expect("a list");
+            listed
+                .into_iter()
+                .map(|image| (image.tag, image.current))
+                .collect::<BTreeSet<_>>()
+        };
+        let with = there().await;
+        assert!(with.contains(&(tag.clone(), false)), "{with:?}");
+        let removed = remove(&engine, |image| image.tag == tag)
+            .await
+            .expect("a removal");
+        assert_eq!(removed, 1);
+        let without = there().await;
+        assert!(!without.contains(&(tag.clone(), false)), "{without:?}");
+        assert!(
+            without.contains(&(format!("{}:{}", client.repository, client.tag), true)),
+            "{without:?}"
+        );
     }
 }
