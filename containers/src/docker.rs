@@ -235,6 +235,22 @@ async fn greet<T>(
     }
 }
 
+/// The error of a request that got no answer, if this is one: the daemon is gone, or does not answer in time.
+pub(crate) fn unanswered(doing: &str, reply: &Reply) -> Option<Error> {
+    if let Reply::RequestTimeoutError = reply {
+        return Some(Error::Slow {
+            doing: doing.to_owned(),
+            waited: REQUEST_LIMIT,
+        });
+    }
+    io_kind(reply)?;
+    let address = address(env::var("DOCKER_HOST").ok()).unwrap_or_default();
+    Some(Error::NoDaemon {
+        address,
+        reason: format!("{doing}: {reply}"),
+    })
+}
+
 /// Why a daemon at this address cannot be used at all.
 fn unreachable(address: &str, reply: Reply) -> Error {
     let address = address.to_owned();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use bollard::errors::Error as Reply;
 
 use crate::agent::AgentError;
+use crate::docker;
 
 /// What went wrong, where, and what to do next: fragments that fit "failed: …".
 #[derive(Debug, thiserror::Error)]
@@ -203,6 +204,9 @@ impl Error {
     /// Makes an error of what Docker answered while something was `doing`, which reads like "creating network x".
     pub fn docker(doing: impl Into<String>, reply: Reply) -> Error {
         let doing = doing.into();
+        if let Some(unanswered) = docker::unanswered(&doing, &reply) {
+            return unanswered;
+        }
         let reason = words(&reply);
         let lower = reason.to_lowercase();
         if lower.contains("no space left on device") {
@@ -235,5 +239,62 @@ impl Error {
             };
         }
         Error::Io { path, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answered(status_code: u16, message: &str) -> Error {
+        Error::docker(
+            "starting host s1",
+            Reply::DockerResponseServerError {
+                status_code,
+                message: message.to_owned(),
+            },
+        )
+    }
+
+    #[test]
+    fn what_is_in_use_is_said_to_be() {
+        for message in [
+            "Conflict. The container name \"/s1\" is already in use by container \"0a\".",
+            "network with name fencepost-0 already exists",
+            "driver failed programming external connectivity: Bind for 0.0.0.0:80 failed: port is already allocated",
+            "failed to listen on TCP socket: address already in use",
+            "Pool overlaps with other one on this address space",
+            "could not find an available, non-overlapping IPv4 address pool among the defaults",
+        ] {
+            let error = answered(409, message);
+            assert!(matches!(error, Error::Taken { .. }), "{error:?}");
+            assert!(
+                error.to_string().contains(message)
+                    && error.to_string().contains("fencepost clean"),
+                "{error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_told_from_other_failures() {
+        let error = answered(
+            500,
+            "mkdir /var/lib/docker/overlay2/0: no space left on device",
+        );
+        assert!(matches!(error, Error::DiskFull { .. }), "{error:?}");
+        let error = Error::io("/tmp/x", io::Error::from(io::ErrorKind::StorageFull));
+        assert!(matches!(error, Error::DiskFull { .. }), "{error:?}");
+        let error = answered(500, "something else");
+        assert!(matches!(error, Error::Docker { .. }), "{error:?}");
+    }
+
+    #[test]
+    fn a_daemon_that_is_lost_or_slow_is_no_answer() {
+        let error = Error::docker("starting host s1", Reply::RequestTimeoutError);
+        assert!(matches!(error, Error::Slow { .. }), "{error:?}");
+        let broken = io::Error::from(io::ErrorKind::ConnectionReset);
+        let error = Error::docker("starting host s1", Reply::from(broken));
+        assert!(matches!(error, Error::NoDaemon { .. }), "{error:?}");
     }
 }

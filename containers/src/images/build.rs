@@ -13,7 +13,7 @@ use crate::{Engine, Error, Progress};
 /// How many of the last lines of a build's output stand in its error.
 const LINES_IN_ERROR: usize = 20;
 
-/// The arguments of every build with which the daemon reaches the network as this process would.
+/// What tells programs of a proxy. A build gets these too, since its network may be the one that needs them.
 const PROXIES: [&str; 6] = [
     "http_proxy",
     "https_proxy",
@@ -59,7 +59,7 @@ fn options(stage: &str, base: &str, name: Option<&str>) -> BuildImageOptions {
     arguments.extend(
         PROXIES
             .iter()
-            .filter_map(|name| Some(((*name).to_owned(), std::env::var(name).ok()?))),
+            .filter_map(|name| Some(((*name).to_owned(), proxy(std::env::var(name).ok()?)?))),
     );
     let options = BuildImageOptionsBuilder::default()
         .dockerfile("Dockerfile")
@@ -71,6 +71,14 @@ fn options(stage: &str, base: &str, name: Option<&str>) -> BuildImageOptions {
         Some(name) => options.t(name).build(),
         None => options.build(),
     }
+}
+
+/// A proxy, unless it listens on this machine's loopback, where no container reaches it.
+fn proxy(value: String) -> Option<String> {
+    let here = ["//localhost", "//127.", "//[::1]"]
+        .iter()
+        .any(|host| value.contains(host));
+    (!here).then_some(value)
 }
 
 fn failure(stage: &str, reason: &str, output: Output) -> Error {
@@ -170,6 +178,20 @@ mod tests {
         );
         let error = failure("redis", "returned a non-zero code: 100", output);
         assert!(matches!(error, Error::DiskFull { .. }), "{error:?}");
+    }
+
+    #[test]
+    fn a_proxy_is_passed_on_where_a_container_reaches_it() {
+        assert_eq!(
+            proxy("http://proxy:3128".to_owned()),
+            Some("http://proxy:3128".to_owned())
+        );
+        assert_eq!(
+            proxy("localhost,127.0.0.1,.internal".to_owned()).as_deref(),
+            Some("localhost,127.0.0.1,.internal")
+        );
+        assert_eq!(proxy("http://127.0.0.1:3128".to_owned()), None);
+        assert_eq!(proxy("http://localhost:3128/".to_owned()), None);
     }
 
     #[test]
