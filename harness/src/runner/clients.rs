@@ -39,7 +39,10 @@ impl Client {
     /// Takes in what the agent noticed: a client's end goes into the history. An end that nothing in the plan explains
     /// is an error.
     pub fn notice(&mut self, recorder: &Recorder, base_ns: u64) -> Result<()> {
-        self.take_notices(recorder, base_ns, Duration::ZERO)
+        self.take_notices(recorder, base_ns, Duration::ZERO)?;
+        // A client that a fault has killed lives again once that fault heals.
+        self.lives = self.lives || !self.agent.look(CLIENT)?.states.is_empty();
+        Ok(())
     }
 
     fn take_notices(&mut self, recorder: &Recorder, base_ns: u64, within: Duration) -> Result<()> {
@@ -76,6 +79,7 @@ impl Client {
         if self.agent.look(CLIENT)?.states.is_empty() {
             return self.take_notices(recorder, base_ns, Duration::ZERO);
         }
+        self.lives = true;
         self.agent.signal(CLIENT, Signal::Terminate)?;
         let limit = Instant::now() + within;
         while self.lives && Instant::now() < limit {
