@@ -81,7 +81,7 @@ pub(crate) fn failures(
 /// Whether nothing worked before the first fault: then it may have been broken from the start.
 fn idle_before(record: &Record, faults: &Faults) -> Option<String> {
     let first = faults.first()?;
-    let worked = if record.acquires.is_empty() {
+    let worked = if record.locks.is_empty() {
         let read = record
             .reads
             .iter()
@@ -97,7 +97,7 @@ fn idle_before(record: &Record, faults: &Faults) -> Option<String> {
             .any(|acquire| acquire.granted() && acquire.call.completed <= first);
         granted || record.first_point.is_some_and(|point| point <= first)
     };
-    let what = if record.acquires.is_empty() {
+    let what = if record.locks.is_empty() {
         "no read or write succeeded"
     } else {
         "no lock was granted"
@@ -120,7 +120,7 @@ fn idle_after(record: &Record, storage: &StorageOrder, faults: &Faults) -> Vec<S
             .iter()
             .any(|acquire| acquire.granted() && acquire.call.completed >= since)
     };
-    if !record.acquires.is_empty() && !granted() {
+    if !record.locks.is_empty() && !granted() {
         idle.push(format!("no lock was granted{when}"));
     }
     let accepted = || {

@@ -7,10 +7,10 @@ use histories::{Event, Function, Kind, Plan};
 use crate::assumptions::{Flaw, Flaws};
 use crate::error::Error;
 use crate::faults::Faults;
-use crate::names::{Ids, Map, NONE};
+use crate::index::Known;
+use crate::names::{Map, NONE};
 use crate::operations::{
-    Acquire, Call, Completion, End, Extend, LogRead, LogRow, NEVER, Process, Read, Record, Why,
-    Write,
+    Acquire, Call, Completion, Extend, LogRead, LogRow, NEVER, Process, Read, Record, Why, Write,
 };
 
 /// An operation in flight.
@@ -44,9 +44,8 @@ pub(crate) struct Intake {
     pub(crate) faults: Faults,
     pub(crate) flaws: Flaws,
     pub(crate) open: Map<u64, Open>,
-    ids: Ids,
-    /// The process of the event before, which is often that of the next.
-    latest_process: u32,
+    /// Rows of acquires that the history lacks, by the operation by which others speak of them.
+    absent: Map<u64, u32>,
 }
 
 impl Intake {
@@ -56,14 +55,14 @@ impl Intake {
             faults: Faults::new(plan),
             flaws: Flaws::default(),
             open: Map::default(),
-            ids: Ids::default(),
-            latest_process: NONE,
+            absent: Map::default(),
         }
     }
 
     /// Takes the next event.
     pub(crate) fn push(&mut self, event: &Event<'_>) -> Result<(), Error> {
-        let limit = NONE - 1;
+        // A row is an u32, and so is the row of an acquire that is only spoken of.
+        let limit = NONE / 2;
         if self.record.events >= u64::from(limit) {
             return Err(Error::TooLong { limit });
         }
@@ -98,11 +97,6 @@ impl Intake {
     }
 
     fn process(&mut self, event: &Event<'_>) -> u32 {
-        let latest = self.latest_process;
-        if latest != NONE && self.record.names.text(latest) == event.process {
-            self.record.processes[latest as usize].last_event = event.t;
-            return latest;
-        }
         let process = self.record.names.number(&event.process);
         if process as usize == self.record.processes.len() {
             self.record.processes.push(Process {
@@ -115,7 +109,6 @@ impl Intake {
             });
         }
         self.record.processes[process as usize].last_event = event.t;
-        self.latest_process = process;
         process
     }
 
@@ -126,7 +119,7 @@ impl Intake {
         } else {
             self.record.operations += 1;
         }
-        if !self.ids.insert(event.op) {
+        if self.record.has(event.op) {
             self.flaws.note(Flaw::Duplicate, || {
                 format!("two operations have the id {}", event.op)
             });
@@ -136,6 +129,7 @@ impl Intake {
             return Ok(());
         }
         let row = self.row_of(event, Call::begun(event.op, process, event.t))?;
+        self.index(event, row);
         self.take_lane(event, process);
         self.open.insert(
             event.op,
@@ -147,6 +141,15 @@ impl Intake {
             },
         );
         Ok(())
+    }
+
+    fn index(&mut self, event: &Event<'_>, row: u32) {
+        let known = match event.f {
+            Function::Acquire => Known::Acquire(row),
+            Function::Write => Known::Write(row),
+            _ => Known::Other,
+        };
+        self.record.index.set(event.op, known);
     }
 
     fn take_lane(&mut self, event: &Event<'_>, process: u32) {
@@ -246,21 +249,7 @@ impl Intake {
     fn acquire(&mut self, event: &Event<'_>, call: Call) -> Result<usize, Error> {
         let name = required(event, "lock", event.lock.as_deref())?;
         let lock = self.record.locks.number(name);
-        let end = End {
-            at: NEVER,
-            op: 0,
-            why: Why::StillHolds,
-        };
-        self.record
-            .acquire_of
-            .insert(event.op, self.record.acquires.len() as u32);
-        self.record.acquires.push(Acquire {
-            call,
-            lock,
-            token: None,
-            validity: NEVER,
-            end,
-        });
+        self.record.acquires.push(Acquire::new(call, lock));
         Ok(self.record.acquires.len() - 1)
     }
 

@@ -13,6 +13,7 @@ mod checker;
 mod error;
 mod faults;
 mod grants;
+mod index;
 mod intake;
 mod names;
 mod operations;

@@ -1,6 +1,7 @@
 //! Names and values, each kept once and meant by a number from then on.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
@@ -12,7 +13,6 @@ pub(crate) type Map<K, V> = HashMap<K, V, FixedState>;
 pub(crate) const NONE: u32 = u32::MAX;
 
 /// Texts, numbered from 0 in the order in which they were first met.
-#[derive(Default)]
 pub(crate) struct Names {
     text: String,
     ends: Vec<usize>,
@@ -20,36 +20,65 @@ pub(crate) struct Names {
     latest: Map<u64, u32>,
     /// The text met before it with the same hash, or [`NONE`].
     earlier: Vec<u32>,
+    /// The text asked for last, which is often the next one too.
+    asked: u32,
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names {
+            text: String::new(),
+            ends: Vec::new(),
+            latest: Map::default(),
+            earlier: Vec::new(),
+            asked: NONE,
+        }
+    }
 }
 
 impl Names {
     /// The number of a text, a new one if it was not met before.
     pub(crate) fn number(&mut self, text: &str) -> u32 {
-        let hash = self.latest.hasher().hash_one(text);
-        let latest = self.latest.get(&hash).copied().unwrap_or(NONE);
-        let mut candidate = latest;
-        while candidate != NONE {
-            if self.text(candidate) == text {
-                return candidate;
-            }
-            candidate = self.earlier[candidate as usize];
+        if self.asked == NONE || self.text(self.asked) != text {
+            self.asked = self.find_or_add(text);
         }
+        self.asked
+    }
+
+    fn find_or_add(&mut self, text: &str) -> u32 {
+        let hash = self.latest.hasher().hash_one(text);
         let number = self.ends.len() as u32;
+        let mut earlier = NONE;
+        match self.latest.entry(hash) {
+            Entry::Vacant(vacant) => drop(vacant.insert(number)),
+            Entry::Occupied(mut latest) => {
+                let mut candidate = *latest.get();
+                while candidate != NONE {
+                    if text_at(&self.text, &self.ends, candidate) == text {
+                        return candidate;
+                    }
+                    candidate = self.earlier[candidate as usize];
+                }
+                earlier = latest.insert(number);
+            }
+        }
         self.text.push_str(text);
         self.ends.push(self.text.len());
-        self.earlier.push(latest);
-        self.latest.insert(hash, number);
+        self.earlier.push(earlier);
         number
     }
 
     /// The text of a number; the empty text for [`NONE`].
     pub(crate) fn text(&self, number: u32) -> &str {
-        let at = number as usize;
         if number == NONE {
             return "";
         }
-        let start = if at == 0 { 0 } else { self.ends[at - 1] };
-        &self.text[start..self.ends[at]]
+        text_at(&self.text, &self.ends, number)
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
     }
 
     /// How many texts there are.
@@ -58,21 +87,10 @@ impl Names {
     }
 }
 
-/// A set of operation ids. Ids are handed out nearly in sequence, so that 64 of them share an entry.
-#[derive(Default)]
-pub(crate) struct Ids {
-    blocks: Map<u64, u64>,
-}
-
-impl Ids {
-    /// Adds an id; false if it was there.
-    pub(crate) fn insert(&mut self, id: u64) -> bool {
-        let block = self.blocks.entry(id >> 6).or_default();
-        let bit = 1 << (id & 63);
-        let new = *block & bit == 0;
-        *block |= bit;
-        new
-    }
+fn text_at<'t>(text: &'t str, ends: &[usize], number: u32) -> &'t str {
+    let at = number as usize;
+    let start = if at == 0 { 0 } else { ends[at - 1] };
+    &text[start..ends[at]]
 }
 
 #[cfg(test)]
@@ -97,20 +115,5 @@ mod tests {
             ("c1", "", "c2", "")
         );
         assert_eq!(names.len(), 3);
-    }
-
-    #[test]
-    fn an_id_is_new_once() {
-        let mut ids = Ids::default();
-        assert!(
-            [0, 63, 64, u64::MAX, 10_000_001]
-                .iter()
-                .all(|&id| ids.insert(id))
-        );
-        assert!(
-            ![0, 63, 64, u64::MAX, 10_000_001]
-                .iter()
-                .any(|&id| ids.insert(id))
-        );
     }
 }

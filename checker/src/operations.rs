@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use histories::{Event, Function, Kind, NEMESIS};
 
-use crate::names::{Map, NONE, Names};
+use crate::index::{Index, Known};
+use crate::names::{NONE, Names};
 
 /// An instant that never comes, or that nobody knows: later than all others.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -113,6 +114,17 @@ pub(crate) struct Acquire {
 }
 
 impl Acquire {
+    pub(crate) fn new(call: Call, lock: u32) -> Acquire {
+        let (at, op, why) = (NEVER, 0, Why::StillHolds);
+        Acquire {
+            call,
+            lock,
+            token: None,
+            validity: NEVER,
+            end: End { at, op, why },
+        }
+    }
+
     pub(crate) fn granted(&self) -> bool {
         self.call.ok()
     }
@@ -203,8 +215,7 @@ pub(crate) struct Record {
     pub(crate) documents: Names,
     pub(crate) values: Names,
     pub(crate) acquires: Vec<Acquire>,
-    /// Rows of the acquires, by operation.
-    pub(crate) acquire_of: Map<u64, u32>,
+    pub(crate) index: Index,
     pub(crate) extends: Vec<Extend>,
     pub(crate) reads: Vec<Read>,
     pub(crate) writes: Vec<Write>,
@@ -229,6 +240,19 @@ impl Record {
         {
             acquire.end = End { at, op, why };
         }
+    }
+
+    /// The row of an acquire.
+    pub(crate) fn acquire_of(&self, op: u64) -> Option<u32> {
+        match self.index.get(op) {
+            Known::Acquire(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    /// Whether an operation of this id was begun.
+    pub(crate) fn has(&self, op: u64) -> bool {
+        self.index.get(op) != Known::Unused
     }
 
     /// The acquire that a row means, if it means one.

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use foldhash::fast::FixedState;
 
 use crate::assumptions::{Flaw, Flaws};
+use crate::index::Known;
 use crate::names::{Map, NONE};
 use crate::operations::Record;
 
@@ -99,20 +100,11 @@ impl StorageOrder {
     }
 
     fn accept_logged(&mut self, record: &Record, flaws: &mut Flaws) {
-        if record.log_rows.is_empty() {
-            return;
-        }
-        let mut write_of: Map<u64, u32> = Map::default();
-        write_of.reserve(record.writes.len());
-        write_of.extend(
-            record
-                .writes
-                .iter()
-                .enumerate()
-                .map(|(row, write)| (write.call.op, row as u32)),
-        );
         for row in &record.log_rows {
-            let write = write_of.get(&row.op).copied().unwrap_or(NONE);
+            let write = match record.index.get(row.op) {
+                Known::Write(write) => write,
+                _ => NONE,
+            };
             self.log_writes.push(write);
             if write == NONE {
                 self.strangers.insert((row.document, row.version));

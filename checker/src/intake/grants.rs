@@ -6,7 +6,7 @@ use super::{Intake, required};
 use crate::assumptions::Flaw;
 use crate::error::Error;
 use crate::names::NONE;
-use crate::operations::{Acquire, Call, End, NEVER, Why};
+use crate::operations::{Acquire, Call, Why};
 
 /// Whether a write failed because the storage's fence turned it away.
 pub(super) fn is_rejected(event: &Event<'_>) -> bool {
@@ -18,7 +18,7 @@ impl Intake {
     ///
     /// An acquire whose outcome its client does not know may be cleaned up after, but no work is done under it.
     pub(super) fn grant(&mut self, event: &Event<'_>, op: u64, process: u32) -> u32 {
-        let known = self.record.acquire_of.get(&op).copied();
+        let known = self.record.acquire_of(op);
         let sentence = match known.map(|row| self.record.acquires[row as usize].call) {
             Some(call) if call.process != process => "another process",
             Some(call) if call.ok() => return known.unwrap_or(NONE),
@@ -45,22 +45,12 @@ impl Intake {
 
     /// A row for an acquire that the history lacks: writes under it are told from others by it, and no more.
     fn absent_acquire(&mut self, op: u64, process: u32) -> u32 {
-        let row = self.record.acquires.len() as u32;
-        let call = Call::begun(op, process, 0);
-        let end = End {
-            at: NEVER,
-            op: 0,
-            why: Why::StillHolds,
-        };
-        self.record.acquires.push(Acquire {
-            call,
-            lock: NONE,
-            token: None,
-            validity: NEVER,
-            end,
-        });
-        self.record.acquire_of.insert(op, row);
-        row
+        let acquires = &mut self.record.acquires;
+        *self.absent.entry(op).or_insert_with(|| {
+            let call = Call::begun(op, process, 0);
+            acquires.push(Acquire::new(call, NONE));
+            acquires.len() as u32 - 1
+        })
     }
 
     /// Ends the grant if the completion of one of its operations told the client that it lost the lock.
@@ -77,7 +67,7 @@ impl Intake {
     /// A flawed event still ends the hold that it speaks of. A release whose invocation is not there may have been
     /// asked for at any time: nothing of that hold is certain.
     pub(super) fn end_all_the_same(&mut self, event: &Event<'_>) {
-        let Some(&grant) = event.grant.and_then(|op| self.record.acquire_of.get(&op)) else {
+        let Some(grant) = event.grant.and_then(|op| self.record.acquire_of(op)) else {
             return;
         };
         match (event.f, event.kind) {

@@ -71,7 +71,7 @@ impl Case<'_> {
     /// Why the history says nothing of locks, if it does not.
     fn no_locks(&self) -> Option<&'static str> {
         self.record
-            .acquires
+            .locks
             .is_empty()
             .then_some("no client asked for a lock")
     }

@@ -3,7 +3,6 @@
 //! An accepted write that made version n from version v loses an update if another grant's write was accepted as some
 //! version in between. Along the versions it is enough to know the highest earlier one that another grant made.
 
-use crate::names::NONE;
 use crate::operations::Record;
 use crate::properties::{Case, Finding, Property, witness};
 use crate::sentences;
@@ -28,7 +27,8 @@ pub(super) const PROPERTY: Property = Property {
 /// Who writes: a grant, or a process that writes without one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writer {
-    Grant(u32),
+    /// By its acquire's operation.
+    Grant(u64),
     Process(u32),
 }
 
@@ -111,10 +111,9 @@ fn judge(case: &Case<'_>) -> Finding {
 
 fn writer(record: &Record, write: u32) -> Writer {
     let write = &record.writes[write as usize];
-    if write.grant == NONE {
-        Writer::Process(write.call.process)
-    } else {
-        Writer::Grant(write.grant)
+    match record.acquire(write.grant) {
+        Some(acquire) => Writer::Grant(acquire.call.op),
+        None => Writer::Process(write.call.process),
     }
 }
 

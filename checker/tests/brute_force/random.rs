@@ -240,7 +240,8 @@ impl World {
                 let expires =
                     matches!(f, Function::Acquire | Function::Extend) && step.chance % 16 > 1;
                 event.validity = expires.then(|| validity.saturating_sub(3 * MS));
-                event.token = (f == Function::Acquire && step.chance % 3 > 0).then_some(token);
+                event.token =
+                    (f == Function::Acquire && !step.chance.is_multiple_of(3)).then_some(token);
                 event.held = (f == Function::Held).then_some(step.number > 5);
             }
         });
@@ -256,7 +257,7 @@ impl World {
         let op = self.next_op();
         let grant = self
             .grant(client, step.number)
-            .filter(|_| step.chance % 16 > 0);
+            .filter(|_| !step.chance.is_multiple_of(16));
         let value = format!("v{op}");
         let based_on = self.version.saturating_sub(u64::from(step.chance % 4 == 3));
         let (document, written) = (Some("d".into()), Some(value.clone().into()));
@@ -264,7 +265,7 @@ impl World {
             (event.document, event.grant) = (document, grant);
             if f == Function::Write {
                 event.value = written;
-                event.based_on = (step.chance % 32 > 0).then_some(based_on);
+                event.based_on = (!step.chance.is_multiple_of(32)).then_some(based_on);
             }
         });
         let mut in_flight = InFlight {
