@@ -31,10 +31,16 @@ pub fn clean(arguments: &CleanArguments, voice: Voice) -> Result<Exit> {
             (true, true) => containers::images::remove_all(&engine).await?,
         };
         if voice.format == Format::Human {
-            match (swept.is_empty(), images) {
-                (true, 0) => say("nothing to remove")?,
-                (_, 0) => say(format!("removed {swept}"))?,
-                (_, images) => say(format!("removed {swept}, {images} images"))?,
+            let mut removed = Vec::new();
+            if !swept.is_empty() {
+                removed.push(swept.to_string());
+            }
+            if images > 0 {
+                removed.push(format!("{images} images"));
+            }
+            match removed.as_slice() {
+                [] => say("nothing to remove")?,
+                removed => say(format!("removed {}", removed.join(", ")))?,
             }
         } else {
             say(json!({

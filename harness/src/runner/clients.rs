@@ -57,7 +57,8 @@ impl Client {
             recorder.sink().send(event).context("the recorder is gone")?;
             self.lives = !self.agent.look(CLIENT)?.states.is_empty();
             let explained = match ended.as_str() {
-                "exit 0" => self.ending,
+                // Asked to end before it listens for that, it ends by the signal itself.
+                "exit 0" | "signal 15" => self.ending,
                 "signal 9" => self.may_be_killed || self.ending,
                 _ => false,
             };
