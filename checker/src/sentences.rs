@@ -1,6 +1,5 @@
 //! The words that sentences for people are made of.
 
-use crate::names::NONE;
 use crate::operations::{Acquire, NEVER, Record, Why, Write};
 
 /// A duration in nanoseconds as milliseconds, finer where it is short: `198.4 ms`, `0.003 ms`.
@@ -22,7 +21,7 @@ pub(crate) struct Clock {
 impl Clock {
     pub(crate) fn telling(apart: u64) -> Clock {
         let decimals = match apart {
-            1_000_000.. => 3,
+            0 | 1_000_000.. => 3,
             1_000.. => 6,
             _ => 9,
         };
@@ -77,44 +76,27 @@ pub(crate) fn write(record: &Record, write: &Write) -> String {
     words + ")"
 }
 
-/// How the client of a grant stopped to be the holder: `c1 gave it back at 1.742 s`.
-pub(crate) fn end_of(record: &Record, acquire: &Acquire, clock: Clock) -> String {
-    let client = record.process(&acquire.call);
-    let at = clock.at(acquire.end.at);
-    match acquire.end.why {
-        Why::StillHolds => format!("{client} never gave it back nor learned that it had lost it"),
-        Why::Released => format!("{client} gave it back at {at}"),
-        Why::Lost => format!("{client} learned at {at} that it had lost it"),
-        Why::NotExtended => format!("{client} was refused more time at {at}"),
-        Why::Rejected => format!("{client} had a write rejected at {at}"),
-        Why::NotHeld => format!("{client} was told at {at} that it did not hold it"),
-        Why::Crashed => format!("{client} was crashed at {at}"),
-        Why::Exited => format!("{client} ended at {at}"),
-        Why::CutOff => format!(
-            "{client} had not given it back by {at}, after which the history has nothing of it"
-        ),
-    }
-}
-
-/// Until when a grant was valid: `c1's grant was valid until 1.730 s`.
-pub(crate) fn validity_of(record: &Record, acquire: &Acquire, until: u64, clock: Clock) -> String {
-    let client = record.process(&acquire.call);
-    if until == NEVER {
-        format!("{client}'s grant has no expiry and was not given back")
-    } else if until == acquire.end.at {
-        end_of(record, acquire, clock)
-    } else {
-        format!("{client}'s grant was valid until {}", clock.at(until))
-    }
+/// Until when a grant was held, and what ended that: `until 1.742 s, when it gave it back`.
+pub(crate) fn until(acquire: &Acquire, end: u64, clock: Clock) -> String {
+    let why = match acquire.end.why {
+        _ if end == NEVER => return "to the end of the history".to_owned(),
+        _ if end != acquire.end.at => "when its validity was over",
+        Why::StillHolds => "when its validity was over",
+        Why::Released => "when it gave it back",
+        Why::Lost => "when it learned that it had lost it",
+        Why::NotExtended => "when it was refused more time",
+        Why::Rejected => "when a write of it was rejected",
+        Why::NotHeld => "when it was told that it did not hold it",
+        Why::Crashed => "when it was crashed",
+        Why::Exited => "when it ended",
+        Why::CutOff => "the last that the history has of it",
+    };
+    format!("until {}, {why}", clock.at(end))
 }
 
 /// The name of a lock in a sentence: ``lock `l` ``.
 pub(crate) fn lock(record: &Record, lock: u32) -> String {
-    if lock == NONE {
-        "an unknown lock".to_owned()
-    } else {
-        format!("lock `{}`", record.locks.text(lock))
-    }
+    format!("lock `{}`", record.locks.text(lock))
 }
 
 /// The name of a document in a sentence: ``document `d` ``.

@@ -4,7 +4,7 @@
 //! over, in closed form: a certain hold is the time in which the service must take the grant to be held, whatever the
 //! order in which it saw the requests. Two that overlap have no order; where none overlap, their order is one.
 
-use crate::grants::Interval;
+use crate::grants::{Conflicts, Interval};
 use crate::operations::NEVER;
 use crate::properties::{Case, Finding, Property, witness};
 use crate::sentences::{self, Clock, ms};
@@ -17,48 +17,47 @@ pub(super) const PROPERTY: Property = Property {
 };
 
 fn judge(case: &Case<'_>) -> Finding {
-    let conflicts = &case.grants.conflicts;
-    let Some((held, came)) = conflicts.first else {
+    double_holder(case, &case.grants.conflicts, "certainly held")
+}
+
+/// What is found when grants were, or were not, held while others were. A violation is a grant that began to be.
+pub(super) fn double_holder(case: &Case<'_>, conflicts: &Conflicts, held: &str) -> Finding {
+    let Some(pair) = conflicts.first else {
         return Finding::holds();
     };
     let record = case.record;
-    let (first, second) = (
-        &record.acquires[held.grant as usize],
-        &record.acquires[came.grant as usize],
-    );
-    let overlap = overlap(case, held, came);
+    let overlap = overlap(case, pair);
     let clock = Clock::telling(overlap);
-    let granted = if came.start == second.call.completed {
-        "was granted it"
-    } else {
-        "was given more time for it"
-    };
+    let [first, second] = <[Interval; 2]>::from(pair).map(|hold| {
+        let acquire = &record.acquires[hold.grant as usize];
+        let (client, from) = (record.process(&acquire.call), clock.at(hold.start));
+        let until = sentences::until(acquire, hold.end, clock);
+        let name = sentences::holder(record, acquire);
+        let events = record.grant_events(hold.grant);
+        (
+            acquire.call.op,
+            name,
+            format!("{client} from {from} {until}"),
+            events,
+        )
+    });
     let sentence = format!(
-        "{} and {} both certainly held {} for {}: {} {granted} at {} while {}",
-        sentences::holder(record, first),
-        sentences::holder(record, second),
-        sentences::lock(record, came.lock),
+        "{} and {} both {held} {} for {}: {}, and {}",
+        first.1,
+        second.1,
+        sentences::lock(record, pair.1.lock),
         ms(overlap),
-        record.process(&second.call),
-        clock.at(came.start),
-        sentences::validity_of(record, first, held.end, clock),
+        first.2,
+        second.2,
     );
-    let operations = vec![first.call.op, second.call.op];
-    let mut witness = witness(
-        sentence,
-        operations,
-        vec![
-            record.grant_events(held.grant),
-            record.grant_events(came.grant),
-        ],
-    );
+    let mut witness = witness(sentence, vec![first.0, second.0], vec![first.3, second.3]);
     witness.overlap_ms = Some(overlap as f64 / 1e6);
     Finding::violated(witness, conflicts.grants)
 }
 
-/// For how long two holds overlap, of which `came` began second, in nanoseconds. What nothing ends lasts to the
+/// For how long two holds overlap, of which the second began later, in nanoseconds. What nothing ends lasts to the
 /// history's end.
-pub(super) fn overlap(case: &Case<'_>, held: Interval, came: Interval) -> u64 {
+fn overlap(case: &Case<'_>, (held, came): (Interval, Interval)) -> u64 {
     let end = held.end.min(came.end);
     let end = if end == NEVER { case.record.end } else { end };
     end.saturating_sub(came.start)
@@ -87,7 +86,8 @@ mod tests {
         assert_eq!(
             witness.sentence,
             "c1 (grant 1, token 3) and c2 (grant 2, token 4) both certainly held lock `l` for 177.5 ms: \
-             c2 was granted it at 0.022 s while c1's grant was valid until 0.310 s"
+             c1 from 0.012 s until 0.310 s, when its validity was over, and \
+             c2 from 0.022 s until 0.200 s, when it gave it back"
         );
         let shown: Vec<_> = witness
             .events
@@ -236,9 +236,7 @@ mod tests {
         let witness = late.witness(NAME);
         assert_eq!(witness.overlap_ms, Some(20.0));
         assert!(
-            witness
-                .sentence
-                .contains("c1 was given more time for it at 0.110 s"),
+            witness.sentence.contains("c1 from 0.110 s until 0.200 s"),
             "{}",
             witness.sentence
         );

@@ -185,9 +185,9 @@ fn describe(case: &Case<'_>, stuck: Span) -> Witness {
     let clock = Clock::telling(stuck.end - stuck.start);
     let since = match holder.map(|belief| &record.acquires[belief.grant as usize]) {
         Some(acquire) => format!(
-            ": the last holder was {}; {}",
+            "; {} held it before, {}",
             sentences::holder(record, acquire),
-            sentences::end_of(record, acquire, clock)
+            sentences::until(acquire, acquire.end.at, clock)
         ),
         None => String::new(),
     };
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(
             witness.sentence,
             "lock `l` was wanted and held by nobody for 1200.5 ms, from 0.110 s to 1.310 s, while the bound is 1000 ms: \
-             5 attempts in that time: the last holder was c1 (grant 1); c1 was crashed at 0.099 s"
+             5 attempts in that time; c1 (grant 1) held it before, until 0.099 s, when it was crashed"
         );
     }
 
