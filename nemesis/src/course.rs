@@ -1,13 +1,14 @@
 //! The course of one planned fault: wait for its trigger, inject, gather evidence, wait for its end, heal.
 
+mod waiting;
+
 use std::time::Duration;
 
 use containers::agent::monotonic_ns;
-use containers::agent::protocol::At;
 use histories::{Function, Kind, PlannedFault, When};
 use serde_json::json;
 
-use crate::board::{Haste, State, Wait, phrase, standing};
+use crate::board::Haste;
 use crate::engine::Engine;
 use crate::faults::{self, Evidence, FaultError, Patience, Strike, Target, Why};
 use crate::hands::Hands;
@@ -15,8 +16,11 @@ use crate::hosts::LEADER;
 use crate::recorder::Record;
 use crate::trigger::Trigger;
 
-/// Between two looks for evidence.
+/// Between two looks for evidence that shows at once or not at all, and for healing.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// Between two looks for evidence that may take long to show: each starts a program in the host.
+const LOOK_NOW_AND_THEN: Duration = Duration::from_millis(50);
 
 /// How long it may take until healing shows: a server that starts again and finds its leader.
 const HEALING: Duration = Duration::from_secs(20);
@@ -103,75 +107,9 @@ impl<'a> Course<'a> {
         fault.begin(&target, &mut self.hands)
     }
 
-    /// Waits for the trigger; `None` if the run ends before.
-    fn await_trigger(&self) -> Option<Trigger> {
-        let stopping = |state: &State| state.stopping().map(|_| None);
-        match &self.planned.when {
-            When::Time { after_ms } => {
-                let due_ns = self.engine.zero_ns + after_ms.saturating_mul(1_000_000);
-                let stopped = self
-                    .engine
-                    .board
-                    .wait(Some(due_ns), |state| state.stopping());
-                stopped.is_none().then_some(Trigger::Time { due_ns })
-            }
-            When::Point {
-                client,
-                point,
-                nth_grant,
-            } => {
-                let at = At::Point {
-                    point: point.clone(),
-                    nth_grant: *nth_grant,
-                };
-                let rule = self.engine.rule(client, &at)?;
-                let check = |state: &State| {
-                    state
-                        .at_point(client, rule)
-                        .map(Some)
-                        .or_else(|| stopping(state))
-                };
-                self.engine.board.wait(None, check)?
-            }
-            When::Event(named) => {
-                let rule = self.event_rule(named)?;
-                let check = |state: &State| {
-                    let after = state.after_others(&named.client, rule, self.step);
-                    after.map(Some).or_else(|| stopping(state))
-                };
-                self.engine.board.wait(None, check)?
-            }
-        }
-    }
-
-    fn event_rule(&self, named: &histories::Named) -> Option<u32> {
-        let at = At::Event {
-            f: named.f.clone(),
-            outcome: named.outcome.clone(),
-        };
-        self.engine.rule(&named.client, &at)
-    }
-
     /// The run ends and the trigger never came.
     fn give_up_waiting(&mut self, early: Option<Result<Box<dyn Strike>, FaultError>>) {
-        let what = match &self.planned.when {
-            When::Time { after_ms } => format!("the run ended before {after_ms} ms were over"),
-            When::Point {
-                client,
-                point,
-                nth_grant,
-            } => format!("`{client}` never reached `{point}` of grant {nth_grant}"),
-            When::Event(named) => format!(
-                "after the earlier faults nothing showed that {}",
-                phrase(named)
-            ),
-        };
-        let unwatched = |state: &State| Some(state.unwatched_clients().join("; "));
-        let unwatched = self.engine.board.wait(None, unwatched).unwrap_or_default();
-        let mut error = format!("the trigger never came: {what}");
-        if !unwatched.is_empty() {
-            error = format!("{error} ({unwatched})");
-        }
+        let mut error = self.never_came();
         match early {
             Some(Ok(mut strike)) => self.undo(strike.as_mut()),
             Some(Err(cause)) => error = cause.to_string(),
@@ -265,9 +203,9 @@ impl<'a> Course<'a> {
 
     /// Waits until the fault has to end, and gathers the evidence meanwhile.
     fn last(&mut self, in_place: &mut InPlace) -> Ending {
-        let give_up_ns = match in_place.strike.patience() {
-            Patience::For(patience) => Some(monotonic_ns() + nanos(patience)),
-            Patience::WhileItLasts | Patience::ToItsEnd => None,
+        let (give_up_ns, pause) = match in_place.strike.patience() {
+            Patience::For(patience) => (Some(monotonic_ns() + nanos(patience)), LOOK_AGAIN),
+            Patience::WhileItLasts | Patience::ToItsEnd => (None, LOOK_NOW_AND_THEN),
         };
         let looks = in_place.strike.patience() != Patience::ToItsEnd;
         loop {
@@ -277,7 +215,7 @@ impl<'a> Course<'a> {
                     self.record_no_evidence(in_place);
                 }
             }
-            let look_ns = (looks && !in_place.recorded).then(|| monotonic_ns() + nanos(LOOK_AGAIN));
+            let look_ns = (looks && !in_place.recorded).then(|| monotonic_ns() + nanos(pause));
             if let Some(ending) = self.await_ending(in_place, look_ns) {
                 return ending;
             }
@@ -341,40 +279,6 @@ impl<'a> Course<'a> {
         in_place.recorded = true;
     }
 
-    /// Waits until the fault has to end; `None` if it does not until `look_ns`.
-    fn await_ending(&self, in_place: &InPlace, look_ns: Option<u64>) -> Option<Ending> {
-        self.engine
-            .board
-            .wait_for(look_ns, |state| self.ending(state, in_place))
-    }
-
-    /// Why the fault ends now, or else when that may change without news.
-    fn ending(&self, state: &State, in_place: &InPlace) -> Result<Ending, Option<u64>> {
-        if let Some(haste) = state.stopping() {
-            return Ok(Ending::RunEnds(haste));
-        }
-        if self.engine.is_momentary(self.step) {
-            return if in_place.recorded {
-                Ok(Ending::Due)
-            } else {
-                Err(None)
-            };
-        }
-        let until = &self.planned.until;
-        let event_came = until.event.as_ref().is_some_and(|named| {
-            let rule = self.event_rule(named);
-            let since = |rule| state.completed_since(&named.client, rule, in_place.at_ns);
-            rule.is_some_and(since)
-        });
-        let mut together = self.engine.together(self.step).iter();
-        match standing(until, event_came, in_place.at_ns, monotonic_ns()) {
-            Wait::Nothing if together.all(|step| state.is_begun(*step)) => Ok(Ending::Due),
-            Wait::TooLong => Ok(Ending::TooLong),
-            Wait::UntilNs(at_ns) => Err(Some(at_ns)),
-            Wait::Nothing | Wait::News => Err(None),
-        }
-    }
-
     fn heal(&mut self, mut in_place: InPlace, ending: Ending) {
         if !in_place.recorded && !self.look(&mut in_place) {
             self.record_no_evidence(&mut in_place);
@@ -416,36 +320,6 @@ impl<'a> Course<'a> {
             Some(evidence),
             error,
         );
-    }
-
-    /// Waits until it shows that the fault is over.
-    fn await_over(
-        &mut self,
-        strike: &mut dyn Strike,
-        ending: Ending,
-    ) -> Result<Option<Evidence>, FaultError> {
-        let until_ns = monotonic_ns() + nanos(HEALING);
-        let mut hurry = ending == Ending::RunEnds(Haste::AtOnce);
-        loop {
-            let over = strike.over(&mut self.healing)?;
-            if over.is_some() || hurry || monotonic_ns() >= until_ns {
-                return Ok(over);
-            }
-            let look_ns = Some(monotonic_ns() + nanos(LOOK_AGAIN));
-            let at_once = |state: &State| (state.stopping() == Some(Haste::AtOnce)).then_some(());
-            hurry = self.engine.board.wait(look_ns, at_once).is_some();
-        }
-    }
-
-    fn too_long(&self, error: Option<String>) -> String {
-        let until = &self.planned.until;
-        let at_most_ms = until.at_most_ms.unwrap_or_default();
-        let waited_for = until.event.as_ref().map(phrase).unwrap_or_default();
-        let message = format!("{at_most_ms} ms were over before {waited_for}");
-        match error {
-            Some(error) => format!("{message}; {error}"),
-            None => message,
-        }
     }
 
     fn record(

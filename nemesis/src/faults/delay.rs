@@ -113,6 +113,8 @@ impl Fault for Delay {
             means,
             delay_ms: delay.as_millis() as u64,
             last_netem: None,
+            leads: false,
+            died: None,
         };
         if let Err(error) = delaying.prepare(hands) {
             // What is half made must not stay.
@@ -148,6 +150,10 @@ struct Delaying {
     delay_ms: u64,
     /// What the kernel said of the `netem` last, before it was taken away.
     last_netem: Option<netem::Figures>,
+    /// Whether traffic was led there, and not away again.
+    leads: bool,
+    /// What became of the process that holds the packets, if it did not last as long as the fault.
+    died: Option<String>,
 }
 
 impl Delaying {
@@ -179,6 +185,7 @@ impl Strike for Delaying {
             Means::Netem(netem) => netem.lead(hands)?,
             Means::NfQueue(queue) => queue.lead(hands)?,
         }
+        self.leads = true;
         Ok(monotonic_ns())
     }
 
@@ -218,7 +225,12 @@ impl Strike for Delaying {
                 self.last_netem = figures.or(self.last_netem.take());
                 netem.remove(hands)
             }
-            Means::NfQueue(queue) => queue.remove(hands),
+            Means::NfQueue(queue) => {
+                if std::mem::take(&mut self.leads) {
+                    self.died = queue.holder_died(hands)?;
+                }
+                queue.remove(hands)
+            }
         }
     }
 
@@ -237,6 +249,9 @@ impl Strike for Delaying {
             Means::NfQueue(queue) => {
                 if !queue.is_gone(hands)? {
                     return Ok(None);
+                }
+                if let Some(died) = &self.died {
+                    return Err(FaultError::Unavailable(died.clone()));
                 }
                 let figures = queue.figures(hands)?.unwrap_or_default();
                 let mut evidence = self.evidence(figures.packets);

@@ -4,6 +4,7 @@
 //! in it. A fault hangs a `netem` below its band and a filter that leads its traffic there. When it heals, filter and
 //! `netem` go. What was held then is dropped, since the kernel cannot give it back early, and TCP sends it again.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use containers::agent::Agent;
@@ -24,6 +25,9 @@ const BANDS: usize = 16;
 
 /// Where `prio` sends packets by their type of service, as it does by default.
 const PRIOMAP: &str = "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1";
+
+/// The longest delay that `tc` takes for `netem`, which counts in 32 bits of 64 ns, is a little longer.
+const LONGEST: Duration = Duration::from_secs(270);
 
 /// How many packets `netem` may hold.
 const PACKETS_MAX: &str = "100000";
@@ -52,10 +56,10 @@ pub(crate) struct Figures {
 }
 
 impl Netem {
-    /// Nothing is there yet. `None` if all bands are taken.
+    /// Nothing is there yet. `None` if there is no band for the step, or the delay is longer than `netem` can.
     pub fn new(host: &str, step: usize, traffic: Traffic, delay: Duration) -> Option<Netem> {
         let band = FIRST_BAND + step;
-        (band <= BANDS).then(|| Netem {
+        (band <= BANDS && delay <= LONGEST).then(|| Netem {
             host: host.to_owned(),
             traffic,
             delay,
@@ -65,17 +69,21 @@ impl Netem {
 
     /// Why it cannot be used in a host; `None` if it can. The loopback is used to find out, and left as it was.
     pub fn lacks(agent: &mut Agent) -> Option<String> {
-        let root = [
-            "tc", "qdisc", "add", "dev", "lo", "root", "handle", "1:", "prio",
-        ];
-        let netem = [
-            "tc", "qdisc", "add", "dev", "lo", "parent", "1:1", "netem", "delay", "1ms",
-        ];
-        if let Some(lacks) = complaint(agent, &root) {
+        // Two that try it in one host at once would take it from each other.
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _one = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let root = "tc qdisc add dev lo root handle 1: prio";
+        let netem = "tc qdisc add dev lo parent 1:1 netem delay 1ms";
+        let undo = "tc qdisc del dev lo root";
+        let mut complaint = |command: &str| {
+            let argv: Vec<&str> = command.split(' ').collect();
+            complaint(agent, &argv)
+        };
+        if let Some(lacks) = complaint(root) {
             return Some(lacks);
         }
-        let lacks = complaint(agent, &netem);
-        complaint(agent, &["tc", "qdisc", "del", "dev", "lo", "root"]).or(lacks)
+        let lacks = complaint(netem);
+        complaint(undo).or(lacks)
     }
 
     /// Hangs a `netem` below the band, which nothing leads to yet.
@@ -194,4 +202,64 @@ impl Netem {
 fn find(json: &str, handle: &str) -> Option<Figures> {
     let all: Vec<Figures> = serde_json::from_str(json).ok()?;
     all.into_iter().find(|figures| figures.handle == handle)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    fn netem(step: usize, to: &[Ipv4Addr], port: Option<u16>, delay: Duration) -> Option<Netem> {
+        let traffic = Traffic {
+            to: to.to_vec(),
+            port,
+        };
+        Netem::new("c1", step, traffic, delay)
+    }
+
+    #[test]
+    fn filters_match_each_host_and_each_side_of_the_port() {
+        let matches = |to: &[Ipv4Addr], port| {
+            let netem = netem(0, to, port, Duration::from_millis(1)).unwrap();
+            netem.matches()
+        };
+        let (a, b) = (Ipv4Addr::new(10, 0, 0, 2), Ipv4Addr::new(10, 0, 0, 3));
+        assert_eq!(matches(&[], None), ["match u32 0 0"]);
+        assert_eq!(
+            matches(&[a, b], None),
+            ["match ip dst 10.0.0.2/32", "match ip dst 10.0.0.3/32"]
+        );
+        assert_eq!(
+            matches(&[a], Some(5432)),
+            [
+                "match ip dst 10.0.0.2/32 match ip protocol 6 0xff match ip dport 5432 0xffff",
+                "match ip dst 10.0.0.2/32 match ip protocol 6 0xff match ip sport 5432 0xffff",
+            ]
+        );
+    }
+
+    #[test]
+    fn each_step_has_a_band_of_its_own_while_there_are_any() {
+        let second = Duration::from_secs(1);
+        let last = netem(12, &[], None, second).unwrap();
+        assert_eq!(
+            (last.class(), last.handle()),
+            ("1:10".to_owned(), "100:".to_owned())
+        );
+        assert!(netem(13, &[], None, second).is_none());
+        assert!(netem(0, &[], None, Duration::from_secs(271)).is_none());
+    }
+
+    #[test]
+    fn figures_are_found_by_their_handle() {
+        let json = r#"[
+            {"kind":"prio","handle":"1:","root":true,"packets":9},
+            {"kind":"netem","handle":"40:","parent":"1:4","options":{"limit":100000},"bytes":90,"packets":3,"drops":1,"qlen":2}
+        ]"#;
+        let figures = find(json, "40:").unwrap();
+        assert_eq!((figures.packets, figures.qlen, figures.drops), (3, 2, 1));
+        assert_eq!(find(json, "50:"), None);
+        assert_eq!(find("no json", "40:"), None);
+    }
 }

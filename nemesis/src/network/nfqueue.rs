@@ -136,6 +136,19 @@ impl NfQueue {
         Ok(!self.leads(hands)? && !self.holder_lives(hands)?)
     }
 
+    /// Why nothing was held any more, if the holder has died.
+    pub fn holder_died(&self, hands: &mut Hands) -> Result<Option<String>, FaultError> {
+        if self.holder_lives(hands)? {
+            return Ok(None);
+        }
+        let said = hands.observe(&self.host, |agent| agent.tail(&self.name));
+        let said = said.unwrap_or_default();
+        Ok(Some(format!(
+            "the process that holds the packets has died: {}",
+            said.trim()
+        )))
+    }
+
     fn leads(&self, hands: &mut Hands) -> Result<bool, FaultError> {
         Ok(look(hands, &self.host, &self.leading("-C"))?.code == Some(0))
     }

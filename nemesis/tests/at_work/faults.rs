@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use containers::agent::Agent;
-use containers::agent::protocol::Command;
+use containers::agent::protocol::{Command, Signal};
 use containers::services::Service;
 use containers::site::{Site, SiteRequest};
 use containers::topologies;
@@ -171,6 +171,7 @@ fn faults_of_single_servers() {
     packets_from_a_port_are_held(&stage);
     packets_to_all_servers_are_held(&stage);
     nothing_shows_where_there_is_no_packet(&stage);
+    a_holder_that_dies_is_told_and_cuts_nobody_off(&stage);
     for fault in [
         "fault = \"pause\"\non = \"s1\"\nuntil = { lasts = \"100ms\" }",
         "fault = \"crash\"\non = \"s1\"\nuntil = { lasts = \"100ms\" }",
@@ -304,6 +305,29 @@ fn nothing_shows_where_there_is_no_packet(stage: &Stage) {
     let record = run.stop();
     assert_eq!(record.completed(0, Function::Inject).kind, Kind::Info);
     assert_eq!(record.completed(0, Function::Heal).kind, Kind::Ok);
+}
+
+fn a_holder_that_dies_is_told_and_cuts_nobody_off(stage: &Stage) {
+    let run = stage.run("fault = \"delay\"\non = \"c1\"\ndelay = \"20ms\"");
+    wait_until("it is in place", || run.settled());
+    stage.ping("s1");
+    run.wait_for(0, Function::Inject, true);
+    let holder = "fencepost-delay-0";
+    if stage.agent("c1").look(holder).is_err() {
+        println!("skipped: this kernel has netem, so that no process holds the packets");
+        run.stop();
+        return;
+    }
+    stage.agent("c1").signal(holder, Signal::Kill).unwrap();
+    stage.ping("s1");
+    let record = run.stop();
+    let healed = record.completed(0, Function::Heal);
+    assert_eq!(healed.kind, Kind::Info);
+    let error = healed.error.as_deref().unwrap();
+    assert!(
+        error.starts_with("the process that holds the packets has died"),
+        "{error}"
+    );
 }
 
 fn nothing_is_left_in_the_host(stage: &Stage) {
