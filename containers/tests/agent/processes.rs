@@ -62,10 +62,11 @@ fn a_stop_shows_as_state_t_of_the_whole_family_and_a_continue_ends_it() {
     let host = Host::start();
     let mut agent = host.agent();
     // A child in the group, one in a session of its own, as Postgres's are, and an orphan.
-    let script = "sleep 1000 & setsid sleep 1000 & (sleep 1000 &) ; wait";
+    let script = "sleep 1000 & setsid sleep 1000 & (sleep 1000 &) ; echo ready; wait";
     agent.start("server", shell(script)).unwrap();
     let count = |agent: &mut Agent| agent.look("server").unwrap().states.len();
-    wait_until("all four run", || count(&mut agent) == 4);
+    wait_until("all run", || agent.tail("server").unwrap() == "ready\n");
+    assert_eq!(count(&mut agent), 4);
 
     let stopped = agent.signal("server", Signal::Stop).unwrap();
     assert_eq!(stopped.status.states, "TTTT");
@@ -121,6 +122,13 @@ fn terminate_lets_a_process_end_by_itself() {
     assert_eq!(ended(&mut agent).as_deref(), Some("exit 3"));
     wait_until("it said so", || {
         agent.tail("server").unwrap().ends_with("bye\n")
+    });
+
+    // A program that does nothing about its signals finds them as any program does.
+    agent.start("plain", command(&["sleep", "1000"])).unwrap();
+    agent.signal("plain", Signal::Terminate).unwrap();
+    wait_until("it has ended", || {
+        agent.look("plain").unwrap().ended.as_deref() == Some("signal 15")
     });
 }
 
