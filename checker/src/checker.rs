@@ -286,6 +286,7 @@ fn counts(case: &Case<'_>) -> Counts {
             .iter()
             .filter(|acquire| acquire.granted())
             .count() as u64,
+        outlived: case.grants.outlived(),
         writes_accepted: accepted.len() as u64,
         writes_rejected: record.writes.iter().filter(|write| write.rejected).count() as u64,
         unknown: (unknown_others + case.storage.unsettled.len()) as u64 + record.other_unknown,

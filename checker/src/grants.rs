@@ -49,6 +49,19 @@ impl Grants {
             began,
         }
     }
+
+    /// How many grants were outlived: their clients still acted as the holder when nothing vouched for it any more.
+    pub(crate) fn outlived(&self) -> u64 {
+        let mut vouched_until = vec![0; self.began.len()];
+        for hold in &self.certain {
+            let until = &mut vouched_until[hold.grant as usize];
+            *until = hold.end.max(*until);
+        }
+        let outlives = |belief: &&Interval| {
+            belief.end != NEVER && belief.end > vouched_until[belief.grant as usize]
+        };
+        self.beliefs.iter().filter(outlives).count() as u64
+    }
 }
 
 /// Ends the grants of processes that crashed or exited, or whose story is cut off.

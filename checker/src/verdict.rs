@@ -120,6 +120,9 @@ pub struct Counts {
     pub operations: u64,
     /// Acquires that came out ok.
     pub grants: u64,
+    /// Grants whose clients still acted as the holder when their validity was over, by a fault or because the machine
+    /// let them wait.
+    pub outlived: u64,
     /// Writes that the storage is known to have accepted.
     pub writes_accepted: u64,
     /// Writes that it rejected for their token.

@@ -37,6 +37,7 @@ fn the_paused_client_writes_over_its_successor_s_work() {
                 ("efficiency", Holds),
             ]
         );
+        assert_eq!(verdict.counts.outlived, 1, "the paused client alone");
         let stale = verdict
             .property("no-stale-write")
             .and_then(|found| found.outcome.witness());

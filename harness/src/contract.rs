@@ -79,9 +79,13 @@ pub enum Hazard {
     Unforeseen,
 }
 
-/// What is promised of a property, by its name, when a lock service and a policy are used in a plan.
-pub fn contract(service: &dyn LockService, policy: &Policy, plan: &Plan, property: &str) -> Clause {
-    let hazards = hazards(plan);
+/// What is promised of a property, by its name, when a lock service and a policy are used while these hazards are about.
+pub fn contract(
+    service: &dyn LockService,
+    policy: &Policy,
+    hazards: &BTreeSet<Hazard>,
+    property: &str,
+) -> Clause {
     if hazards.contains(&Hazard::Unforeseen) {
         return unspecified("the contract says nothing about one of the faults");
     }
@@ -256,7 +260,7 @@ mod tests {
     }
 
     fn promise(lock: &str, policy: &Policy, plan: &Plan, property: &str) -> Promise {
-        contract(service(lock).unwrap(), policy, plan, property).promise
+        contract(service(lock).unwrap(), policy, &hazards(plan), property).promise
     }
 
     /// All that may be used together.

@@ -73,7 +73,7 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
         if cause.is::<Interrupted>() {
             return Exit::Interrupted;
         }
-        if cause.is::<histories::ReadError>() || cause.is::<checker::Error>() {
+        if cause.is::<histories::ReadError>() || cause.is::<checker::CheckError>() {
             return Exit::Unreadable;
         }
         if cause.is::<containers::Error>() {
@@ -111,6 +111,9 @@ mod tests {
     #[test]
     fn a_full_disk_is_not_our_bug() {
         let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-        assert_eq!(of_error(&anyhow::Error::from(full).context("history")), Exit::Unavailable);
+        assert_eq!(
+            of_error(&anyhow::Error::from(full).context("history")),
+            Exit::Unavailable
+        );
     }
 }

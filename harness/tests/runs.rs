@@ -22,7 +22,11 @@ fn turn() -> Option<MutexGuard<'static, ()>> {
 
 fn fencepost(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
-    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     command
 }
 
@@ -32,7 +36,8 @@ fn run(out: &Path, arguments: &[&str]) -> (Option<i32>, Vec<Value>, String) {
     let arguments = [&["run", "--format", "json", "--out", &out], arguments].concat();
     let output = fencepost(&arguments).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    let judgements = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}; stderr:\n{said}"));
+    let judgements = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}; stderr:\n{said}"));
     (output.status.code(), judgements, said)
 }
 
@@ -43,18 +48,47 @@ fn class<'v>(judgement: &'v Value, property: &str) -> &'v str {
 }
 
 fn cell(judgement: &Value) -> String {
-    format!("{} {} {}", judgement["scenario"].as_str().unwrap(), judgement["lock"].as_str().unwrap(), judgement["policy"].as_str().unwrap())
+    format!(
+        "{} {} {}",
+        judgement["scenario"].as_str().unwrap(),
+        judgement["lock"].as_str().unwrap(),
+        judgement["policy"].as_str().unwrap()
+    )
 }
 
 /// What Docker still holds of ours, and processes of ours that still run inside containers.
 fn left_behind() -> Vec<String> {
     let docker = |arguments: &[&str]| {
         let output = Command::new("docker").args(arguments).output().unwrap();
-        String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect::<Vec<_>>()
+        String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
-    let mut left = docker(&["ps", "-a", "--filter", "label=fencepost", "--format", "container {{.Names}}"]);
-    left.extend(docker(&["network", "ls", "--filter", "label=fencepost", "--format", "network {{.Name}}"]));
-    left.extend(docker(&["volume", "ls", "--filter", "label=fencepost", "--format", "volume {{.Name}}"]));
+    let mut left = docker(&[
+        "ps",
+        "-a",
+        "--filter",
+        "label=fencepost",
+        "--format",
+        "container {{.Names}}",
+    ]);
+    left.extend(docker(&[
+        "network",
+        "ls",
+        "--filter",
+        "label=fencepost",
+        "--format",
+        "network {{.Name}}",
+    ]));
+    left.extend(docker(&[
+        "volume",
+        "ls",
+        "--filter",
+        "label=fencepost",
+        "--format",
+        "volume {{.Name}}",
+    ]));
     left
 }
 
@@ -62,11 +96,22 @@ fn left_behind() -> Vec<String> {
 fn expectation(judgement: &Value) -> (&'static [(&'static str, &'static str)], bool) {
     let fenced = judgement["policy"] == "fenced";
     match judgement["scenario"].as_str().unwrap() {
-        _ if judgement["lock"] == "postgres-advisory-xact" => (&[("exclusive-belief", "kept")], false),
+        _ if judgement["lock"] == "postgres-advisory-xact" => {
+            (&[("exclusive-belief", "kept")], false)
+        }
         "paused-client" | "delayed-write" if fenced => (&[("no-stale-write", "kept")], true),
         "paused-client" | "delayed-write" => (&[("no-stale-write", "limit-shown")], false),
-        "redis-clock-step" | "redlock-clock-step" => (&[("mutual-exclusion", "limit-shown")], false),
-        _ => (&[("mutual-exclusion", "kept"), ("no-stale-write", "kept"), ("progress", "kept")], false),
+        "redis-clock-step" | "redlock-clock-step" => {
+            (&[("mutual-exclusion", "limit-shown")], false)
+        }
+        _ => (
+            &[
+                ("mutual-exclusion", "kept"),
+                ("no-stale-write", "kept"),
+                ("progress", "kept"),
+            ],
+            false,
+        ),
     }
 }
 
@@ -80,15 +125,32 @@ fn every_scenario_shows_what_it_is_there_to_show_and_check_agrees() {
         let cell = cell(judgement);
         let (classes, rejects) = expectation(judgement);
         for (property, expected) in classes {
-            assert_eq!(class(judgement, property), *expected, "{property} of {cell}");
+            assert_eq!(
+                class(judgement, property),
+                *expected,
+                "{property} of {cell}"
+            );
         }
         let rejected = judgement["counts"]["writes_rejected"].as_u64().unwrap();
-        assert_eq!(rejected > 0, rejects, "{rejected} writes rejected in {cell}");
+        assert_eq!(
+            rejected > 0,
+            rejects,
+            "{rejected} writes rejected in {cell}"
+        );
         for fault in judgement["faults"].as_array().unwrap() {
-            assert!(!fault["evidence"].as_object().unwrap().is_empty(), "{cell}: {} has no evidence", fault["fault"]);
+            assert!(
+                !fault["evidence"].as_object().unwrap().is_empty(),
+                "{cell}: {} has no evidence",
+                fault["fault"]
+            );
         }
     }
-    let ran = |what: &str| judgements.iter().map(|judgement| judgement[what].as_str().unwrap()).collect::<BTreeSet<_>>();
+    let ran = |what: &str| {
+        judgements
+            .iter()
+            .map(|judgement| judgement[what].as_str().unwrap())
+            .collect::<BTreeSet<_>>()
+    };
     assert_eq!(ran("lock").len(), harness::locks::SERVICES.len());
     assert_eq!(ran("scenario").len(), nemesis::scenarios().len());
     agrees(&judgements);
@@ -99,7 +161,10 @@ fn every_scenario_shows_what_it_is_there_to_show_and_check_agrees() {
 fn agrees(judgements: &[Value]) {
     for before in judgements {
         let history = before["history"].as_str().unwrap();
-        let output = fencepost(&["check", "--format", "json", history]).env("DOCKER_HOST", "unix:///nowhere").output().unwrap();
+        let output = fencepost(&["check", "--format", "json", history])
+            .env("DOCKER_HOST", "unix:///nowhere")
+            .output()
+            .unwrap();
         let again: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(&again[0], before, "{history}");
         let expected = match before["outcome"].as_str().unwrap() {
@@ -131,8 +196,20 @@ fn a_fault_whose_mechanism_is_broken_makes_the_run_unknown() {
     // Together they use every fault that there is.
     let broken: [&[&str]; 5] = [
         &[&restart, "--lock", "redis-set"],
-        &["paused-client", "redis-clock-step", "holder-crash", "--lock", "redis-set"],
-        &["delayed-write", "--lock", "redis-token", "--policy", "fenced"],
+        &[
+            "paused-client",
+            "redis-clock-step",
+            "holder-crash",
+            "--lock",
+            "redis-set",
+        ],
+        &[
+            "delayed-write",
+            "--lock",
+            "redis-token",
+            "--policy",
+            "fenced",
+        ],
         &["redlock-minority-cut"],
         &["leader-failover", "--policy", "fenced"],
     ];
@@ -143,25 +220,51 @@ fn a_fault_whose_mechanism_is_broken_makes_the_run_unknown() {
         for judgement in &judgements {
             assert_eq!(judgement["outcome"], "unknown", "{}", cell(judgement));
             for fault in judgement["faults"].as_array().unwrap() {
-                assert_eq!(fault["injected_ns"], Value::Null, "{} was said to be in force: {fault}", fault["fault"]);
+                assert_eq!(
+                    fault["injected_ns"],
+                    Value::Null,
+                    "{} was said to be in force: {fault}",
+                    fault["fault"]
+                );
                 used.insert(fault["fault"].as_str().unwrap().to_owned());
             }
         }
         agrees(&judgements);
     }
-    let all: BTreeSet<String> = nemesis::faults::FAULTS.iter().map(|fault| fault.name().to_owned()).collect();
+    let all: BTreeSet<String> = nemesis::faults::FAULTS
+        .iter()
+        .map(|fault| fault.name().to_owned())
+        .collect();
     assert_eq!(used, all, "every fault is broken by this test");
 }
 
 /// Starts a run, and waits until its first fault is in force: line by line, its history says so.
-fn in_the_middle(out: &Path) -> (Child, PathBuf) {
+fn in_the_middle(out: &Path) -> (Running, PathBuf) {
     let out_dir = out.to_string_lossy();
-    let arguments = ["run", "paused-client", "--lock", "redis-token", "--times", "50", "--out", &out_dir];
-    let child = fencepost(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let arguments = [
+        "run",
+        "paused-client",
+        "--lock",
+        "redis-token",
+        "--times",
+        "50",
+        "--out",
+        &out_dir,
+    ];
+    let run = Running(
+        fencepost(&arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
     let limit = Instant::now() + Duration::from_secs(120);
     while Instant::now() < limit {
-        if let Some(history) = histories_under(out).into_iter().find(|path| has_inject(path)) {
-            return (child, history);
+        if let Some(history) = histories_under(out)
+            .into_iter()
+            .find(|path| has_inject(path))
+        {
+            return (run, history);
         }
         std::thread::yield_now();
     }
@@ -169,22 +272,47 @@ fn in_the_middle(out: &Path) -> (Child, PathBuf) {
 }
 
 fn histories_under(out: &Path) -> Vec<PathBuf> {
-    let runs = std::fs::read_dir(out.join("paused-client")).into_iter().flatten().flatten();
-    runs.map(|run| run.path().join("history.jsonl")).filter(|path| path.is_file()).collect()
+    let runs = std::fs::read_dir(out.join("paused-client"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    runs.map(|run| run.path().join("history.jsonl"))
+        .filter(|path| path.is_file())
+        .collect()
 }
 
 fn has_inject(history: &Path) -> bool {
-    let Ok(file) = std::fs::File::open(history) else { return false };
-    BufReader::new(file).lines().map_while(Result::ok).any(|line| line.contains(r#""f":"inject""#))
+    let Ok(file) = std::fs::File::open(history) else {
+        return false;
+    };
+    BufReader::new(file)
+        .lines()
+        .map_while(Result::ok)
+        .any(|line| line.contains(r#""f":"inject""#))
 }
 
-fn signalled(mut child: Child, signal: Signal) -> ExitStatus {
-    kill(Pid::from_raw(child.id() as i32), signal).unwrap();
-    child.wait().unwrap()
+/// A run that does not outlive its test.
+struct Running(Child);
+
+impl Running {
+    fn signalled(mut self, signal: Signal) -> ExitStatus {
+        kill(Pid::from_raw(self.0.id() as i32), signal).unwrap();
+        self.0.wait().unwrap()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Both fail where it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn check(history: &Path) -> Output {
-    fencepost(&["check", "--format", "json", &history.to_string_lossy()]).output().unwrap()
+    fencepost(&["check", "--format", "json", &history.to_string_lossy()])
+        .output()
+        .unwrap()
 }
 
 #[test]
@@ -192,15 +320,30 @@ fn a_killed_harness_leaves_a_readable_history_and_clean_removes_the_rest() {
     let Some(_turn) = turn() else { return };
     let out = tempfile::tempdir().unwrap();
     let (child, history) = in_the_middle(out.path());
-    signalled(child, Signal::SIGKILL);
+    child.signalled(Signal::SIGKILL);
 
     let checked = check(&history);
-    assert_eq!(checked.status.code(), Some(2), "{}", String::from_utf8_lossy(&checked.stderr));
+    assert_eq!(
+        checked.status.code(),
+        Some(2),
+        "{}",
+        String::from_utf8_lossy(&checked.stderr)
+    );
     let judgements: Value = serde_json::from_slice(&checked.stdout).unwrap();
-    assert!(judgements[0]["counts"]["grants"].as_u64() > Some(0), "{}", judgements[0]["counts"]);
+    assert!(
+        judgements[0]["counts"]["grants"].as_u64() > Some(0),
+        "{}",
+        judgements[0]["counts"]
+    );
 
-    assert!(!left_behind().is_empty(), "the run had left nothing to clean");
-    assert_eq!(fencepost(&["clean"]).output().unwrap().status.code(), Some(0));
+    assert!(
+        !left_behind().is_empty(),
+        "the run had left nothing to clean"
+    );
+    assert_eq!(
+        fencepost(&["clean"]).output().unwrap().status.code(),
+        Some(0)
+    );
     assert_eq!(left_behind(), Vec::<String>::new());
 }
 
@@ -210,11 +353,14 @@ fn an_interrupted_run_says_so_keeps_its_history_and_leaves_nothing() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let out = tempfile::tempdir().unwrap();
         let (child, history) = in_the_middle(out.path());
-        assert_eq!(signalled(child, signal).code(), Some(130));
+        assert_eq!(child.signalled(signal).code(), Some(130));
         assert_eq!(left_behind(), Vec::<String>::new());
         let reader = histories::Reader::open(&history).unwrap();
         assert_eq!(reader.header().plan.scenario, "paused-client");
-        assert!(history.with_file_name("verdict.json").is_file(), "{signal}: no verdict");
+        assert!(
+            history.with_file_name("verdict.json").is_file(),
+            "{signal}: no verdict"
+        );
         assert!(history.with_file_name("plan.toml").is_file());
     }
 }
@@ -225,16 +371,34 @@ fn clean_spares_a_live_run_and_two_runs_do_not_disturb_each_other() {
     let outs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let start = |out: &tempfile::TempDir| {
         let out = out.path().to_string_lossy().into_owned();
-        let arguments = ["run", "short-pause", "paused-client", "--lock", "redis-token", "--policy", "fenced", "--out", &out];
+        let arguments = [
+            "run",
+            "short-pause",
+            "paused-client",
+            "--lock",
+            "redis-token",
+            "--policy",
+            "fenced",
+            "--out",
+            &out,
+        ];
         fencepost(&arguments).spawn().unwrap()
     };
     let mut children = outs.each_ref().map(start);
     while children[0].try_wait().unwrap().is_none() {
-        assert_eq!(fencepost(&["clean"]).output().unwrap().status.code(), Some(0));
+        assert_eq!(
+            fencepost(&["clean"]).output().unwrap().status.code(),
+            Some(0)
+        );
     }
     for child in children {
         let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     assert_eq!(left_behind(), Vec::<String>::new());
 }
@@ -243,13 +407,30 @@ fn clean_spares_a_live_run_and_two_runs_do_not_disturb_each_other() {
 fn replay_says_how_often_it_comes_to_the_same() {
     let Some(_turn) = turn() else { return };
     let out = tempfile::tempdir().unwrap();
-    let (status, judgements, said) =
-        run(out.path(), &["paused-client", "--lock", "redis-set", "--policy", "unfenced", "--seed", "7"]);
+    let (status, judgements, said) = run(
+        out.path(),
+        &[
+            "paused-client",
+            "--lock",
+            "redis-set",
+            "--policy",
+            "unfenced",
+            "--seed",
+            "7",
+        ],
+    );
     assert_eq!(status, Some(0), "{said}");
     let history = judgements[0]["history"].as_str().unwrap();
     let out_dir = out.path().to_string_lossy();
-    let replayed = fencepost(&["replay", history, "--times", "2", "--out", &out_dir]).output().unwrap();
-    assert_eq!(replayed.status.code(), Some(0), "{}", String::from_utf8_lossy(&replayed.stderr));
+    let replayed = fencepost(&["replay", history, "--times", "2", "--out", &out_dir])
+        .output()
+        .unwrap();
+    assert_eq!(
+        replayed.status.code(),
+        Some(0),
+        "{}",
+        String::from_utf8_lossy(&replayed.stderr)
+    );
     let said = String::from_utf8_lossy(&replayed.stdout);
     assert!(said.contains("2 of 2 came to the same"), "{said}");
 }

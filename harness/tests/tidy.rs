@@ -11,7 +11,9 @@ fn root() -> PathBuf {
 /// All files with this ending under a folder of the project.
 fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
     fn walk(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display())) {
+        for entry in
+            fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 walk(&path, ending, found);
@@ -39,7 +41,12 @@ fn names_of_files(folder: &str, ending: &str, but: &[&str]) -> BTreeSet<String> 
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(is_one)
-        .map(|path| path.file_stem().unwrap().to_string_lossy().replace('_', "-"))
+        .map(|path| {
+            path.file_stem()
+                .unwrap()
+                .to_string_lossy()
+                .replace('_', "-")
+        })
         .filter(|name| !but.contains(&name.as_str()))
         .collect()
 }
@@ -73,10 +80,24 @@ fn crates_use_only_those_below_them() {
 
 #[test]
 fn the_checker_does_no_io_and_knows_no_clock() {
-    let forbidden = ["std::fs", "std::net", "std::time", "std::env", "std::process", "SystemTime", "Instant::", "async fn", "rand::"];
+    let forbidden = [
+        "std::fs",
+        "std::net",
+        "std::time",
+        "std::env",
+        "std::process",
+        "SystemTime",
+        "Instant::",
+        "async fn",
+        "rand::",
+    ];
     for path in files("checker/src", "rs") {
         for word in forbidden {
-            assert!(!text(&path).contains(word), "{} has `{word}`", path.display());
+            assert!(
+                !text(&path).contains(word),
+                "{} has `{word}`",
+                path.display()
+            );
         }
     }
 }
@@ -86,8 +107,16 @@ fn faults_know_no_lock_service() {
     for path in files("nemesis/src", "rs") {
         let text = text(&path);
         let code = text.split("#[cfg(test)]").next().unwrap();
-        for lock in harness::locks::SERVICES.iter().map(|lock| lock.name()).filter(|name| *name != "redlock") {
-            assert!(!code.contains(&format!("\"{lock}\"")), "{} names the lock service {lock}", path.display());
+        for lock in harness::locks::SERVICES
+            .iter()
+            .map(|lock| lock.name())
+            .filter(|name| *name != "redlock")
+        {
+            assert!(
+                !code.contains(&format!("\"{lock}\"")),
+                "{} names the lock service {lock}",
+                path.display()
+            );
         }
     }
 }
@@ -100,7 +129,9 @@ fn every_file_stands_in_its_list() {
     );
     assert_eq!(
         names_of_files("harness/src/storages", "rs", &["mod"]),
-        set(harness::storages::STORAGES.iter().map(|storage| storage.name()))
+        set(harness::storages::STORAGES
+            .iter()
+            .map(|storage| storage.name()))
     );
     assert_eq!(
         names_of_files("nemesis/src/faults", "rs", &["mod"]),
@@ -116,7 +147,9 @@ fn every_file_stands_in_its_list() {
     );
     assert_eq!(
         names_of_files("containers/src/topologies", "rs", &["mod"]),
-        set(containers::topologies::TOPOLOGIES.iter().map(|topology| topology.name))
+        set(containers::topologies::TOPOLOGIES
+            .iter()
+            .map(|topology| topology.name))
     );
 }
 
@@ -131,17 +164,34 @@ fn the_nemesis_and_the_checker_speak_of_the_same_properties() {
 #[test]
 fn nothing_is_left_unfinished_and_no_file_is_too_long_to_read() {
     // Put together here so that this file does not find itself.
-    let marks = ["TO", "FIX", "XX"].into_iter().zip(["DO", "ME", "X"]).map(|(a, b)| format!("{a}{b}"));
-    let marks: Vec<String> = marks.chain(["todo", "unimplemented"].map(|word| format!("{word}!("))).collect();
+    let marks = ["TO", "FIX", "XX"]
+        .into_iter()
+        .zip(["DO", "ME", "X"])
+        .map(|(a, b)| format!("{a}{b}"));
+    let marks: Vec<String> = marks
+        .chain(["todo", "unimplemented"].map(|word| format!("{word}!(")))
+        .collect();
     for folder in ["histories", "checker", "containers", "nemesis", "harness"] {
         for path in files(&format!("{folder}/src"), "rs") {
             let text = text(&path);
             for mark in &marks {
-                assert!(!text.contains(mark.as_str()), "{} has {mark}", path.display());
+                assert!(
+                    !text.contains(mark.as_str()),
+                    "{} has {mark}",
+                    path.display()
+                );
             }
-            assert!(!text.contains(concat!("allow(", "dead_code)")), "{} hides dead code", path.display());
+            assert!(
+                !text.contains(concat!("allow(", "dead_code)")),
+                "{} hides dead code",
+                path.display()
+            );
             let lines = text.lines().count();
-            assert!(lines <= 500, "{} has {lines} lines: would two rooms be clearer?", path.display());
+            assert!(
+                lines <= 500,
+                "{} has {lines} lines: would two rooms be clearer?",
+                path.display()
+            );
         }
     }
 }
@@ -150,9 +200,16 @@ fn nothing_is_left_unfinished_and_no_file_is_too_long_to_read() {
 fn the_readme_names_every_lock_and_scenario() {
     let readme = text(&root().join("README.md"));
     for name in harness::locks::SERVICES.iter().map(|lock| lock.name()) {
-        assert!(readme.contains(&format!("`{name}`")), "README.md does not name the lock service {name}");
+        assert!(
+            readme.contains(&format!("`{name}`")),
+            "README.md does not name the lock service {name}"
+        );
     }
     for scenario in nemesis::scenarios() {
-        assert!(readme.contains(&format!("`{}`", scenario.name)), "README.md does not name the scenario {}", scenario.name);
+        assert!(
+            readme.contains(&format!("`{}`", scenario.name)),
+            "README.md does not name the scenario {}",
+            scenario.name
+        );
     }
 }

@@ -17,7 +17,12 @@ pub struct CheckArguments {
     paths: Vec<PathBuf>,
 
     /// Only these properties; without any: every property that the history can speak to
-    #[arg(long = "property", value_delimiter = ',', env = "FENCEPOST_PROPERTY", value_name = "NAME")]
+    #[arg(
+        long = "property",
+        value_delimiter = ',',
+        env = "FENCEPOST_PROPERTY",
+        value_name = "NAME"
+    )]
     properties: Vec<String>,
 }
 
@@ -52,7 +57,10 @@ pub fn check(arguments: &CheckArguments, voice: Voice) -> Result<Exit> {
 }
 
 fn refuse_unknown(properties: &[String]) -> Result<()> {
-    let known: Vec<&str> = checker::properties().iter().map(|property| property.name).collect();
+    let known: Vec<&str> = checker::properties()
+        .iter()
+        .map(|property| property.name)
+        .collect();
     for name in properties {
         if !known.contains(&name.as_str()) {
             let hint = nemesis::nearest(name, &known)
@@ -87,7 +95,11 @@ pub fn history_of(path: &Path) -> Result<PathBuf> {
 fn find_histories(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     if !path.is_dir() {
         if !path.exists() {
-            return Err(UsageError(format!("{}: there is no such file or folder", path.display())).into());
+            return Err(UsageError(format!(
+                "{}: there is no such file or folder",
+                path.display()
+            ))
+            .into());
         }
         found.push(path.to_owned());
         return Ok(());
@@ -95,7 +107,11 @@ fn find_histories(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     let before = found.len();
     walk(path, found)?;
     if found.len() == before {
-        return Err(UsageError(format!("{} holds no history (history.jsonl or .jsonl.zst)", path.display())).into());
+        return Err(UsageError(format!(
+            "{} holds no history (history.jsonl or .jsonl.zst)",
+            path.display()
+        ))
+        .into());
     }
     Ok(())
 }
@@ -105,7 +121,9 @@ fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     let mut entries = read().with_context(|| format!("look into {}", folder.display()))?;
     entries.sort_by_key(std::fs::DirEntry::file_name);
     for entry in entries {
-        let kind = entry.file_type().with_context(|| format!("look at {}", entry.path().display()))?;
+        let kind = entry
+            .file_type()
+            .with_context(|| format!("look at {}", entry.path().display()))?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if kind.is_dir() && name != "clients" && name != "logs" {

@@ -20,10 +20,17 @@ pub struct CleanArguments {
 }
 
 pub fn clean(arguments: &CleanArguments, voice: Voice) -> Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the runtime")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("start the runtime")?;
     runtime.block_on(async {
         let engine = containers::engine().await?;
-        let which = if arguments.all { containers::Which::All } else { containers::Which::Dead };
+        let which = if arguments.all {
+            containers::Which::All
+        } else {
+            containers::Which::Dead
+        };
         let swept = containers::sweep(&engine, &which).await?;
         let images = match (arguments.images, arguments.all) {
             (false, _) => 0,

@@ -24,7 +24,10 @@ enum ImagesVerb {
 }
 
 pub fn images(arguments: &ImagesArguments, voice: Voice) -> Result<Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the runtime")?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("start the runtime")?;
     runtime.block_on(async {
         let engine = containers::engine().await?;
         if matches!(arguments.verb, ImagesVerb::Build) {

@@ -41,7 +41,10 @@ struct Row {
 
 impl Row {
     fn new(name: impl Into<String>, summary: impl Into<String>) -> Row {
-        Row { name: name.into(), about: vec![("summary", summary.into())] }
+        Row {
+            name: name.into(),
+            about: vec![("summary", summary.into())],
+        }
     }
 
     fn and(mut self, what: &'static str, is: impl Into<String>) -> Row {
@@ -57,23 +60,39 @@ pub fn list(arguments: &ListArguments, voice: Voice) -> Result<Exit> {
             .iter()
             .map(|topology| Row::new(topology.name, topology.summary))
             .collect(),
-        What::Storages => storages::STORAGES.iter().map(|storage| Row::new(storage.name(), storage.summary())).collect(),
-        What::Policies => storages::POLICIES.iter().map(|policy| Row::new(policy.name, policy.summary)).collect(),
-        What::Faults => nemesis::faults::FAULTS.iter().map(|fault| Row::new(fault.name(), fault.summary())).collect(),
+        What::Storages => storages::STORAGES
+            .iter()
+            .map(|storage| Row::new(storage.name(), storage.summary()))
+            .collect(),
+        What::Policies => storages::POLICIES
+            .iter()
+            .map(|policy| Row::new(policy.name, policy.summary))
+            .collect(),
+        What::Faults => nemesis::faults::FAULTS
+            .iter()
+            .map(|fault| Row::new(fault.name(), fault.summary()))
+            .collect(),
         What::Scenarios => scenario_rows()?,
-        What::Properties => {
-            checker::properties().iter().map(|property| Row::new(property.name, property.summary)).collect()
-        }
+        What::Properties => checker::properties()
+            .iter()
+            .map(|property| Row::new(property.name, property.summary))
+            .collect(),
         What::Runs => run_rows(&arguments.out)?,
     };
     match voice.format {
         Format::Human => say(report::table(
             &[],
             rows.into_iter()
-                .map(|row| std::iter::once(row.name).chain(row.about.into_iter().map(|(_, is)| is)).collect())
+                .map(|row| {
+                    std::iter::once(row.name)
+                        .chain(row.about.into_iter().map(|(_, is)| is))
+                        .collect()
+                })
                 .collect(),
         ))?,
-        Format::Json => say(serde_json::to_string_pretty(&rows.iter().map(object).collect::<Vec<_>>())?)?,
+        Format::Json => say(serde_json::to_string_pretty(
+            &rows.iter().map(object).collect::<Vec<_>>(),
+        )?)?,
         Format::Jsonl => rows.iter().try_for_each(|row| say(object(row)))?,
     }
     Ok(Exit::Kept)
@@ -104,7 +123,9 @@ fn lock_rows() -> Vec<Row> {
             .filter(|policy| lock.refuses(policy).is_none())
             .map(|policy| policy.name)
             .collect();
-        Row::new(lock.name(), lock.summary()).and("has", has.join(", ")).and("policies", policies.join(", "))
+        Row::new(lock.name(), lock.summary())
+            .and("has", has.join(", "))
+            .and("policies", policies.join(", "))
     };
     locks::SERVICES.iter().map(row).collect()
 }

@@ -20,18 +20,37 @@ use crate::exit::{self, Exit};
 
 /// Finds out whether a distributed lock keeps its promise, on real servers.
 #[derive(Parser)]
-#[command(name = "fencepost", version, max_term_width = 110, propagate_version = true)]
+#[command(
+    name = "fencepost",
+    version,
+    max_term_width = 110,
+    propagate_version = true
+)]
 #[command(after_help = EXIT_STATUSES)]
 pub struct Cli {
     #[command(subcommand)]
     verb: Verb,
 
     /// How results are written to standard output
-    #[arg(long, global = true, value_enum, default_value_t, env = "FENCEPOST_FORMAT", value_name = "FORMAT")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        env = "FENCEPOST_FORMAT",
+        value_name = "FORMAT"
+    )]
     format: Format,
 
     /// When to colour
-    #[arg(long, global = true, value_enum, default_value_t, env = "FENCEPOST_COLOR", value_name = "WHEN")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        env = "FENCEPOST_COLOR",
+        value_name = "WHEN"
+    )]
     color: Color,
 
     /// Say more on standard error; twice for everything
@@ -125,7 +144,10 @@ impl Color {
         match self {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            Color::Auto => {
+                std::io::stdout().is_terminal()
+                    && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+            }
         }
     }
 }
@@ -145,11 +167,18 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
-            return if error.use_stderr() { Exit::Usage } else { Exit::Kept };
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Kept
+            };
         }
     };
     log_to_standard_error(cli.verbose);
-    let voice = Voice { format: cli.format, color: cli.color.for_standard_output() };
+    let voice = Voice {
+        format: cli.format,
+        color: cli.color.for_standard_output(),
+    };
     match dispatch(cli.verb, voice) {
         Ok(exit) => exit,
         Err(error) if is_broken_pipe(&error) => Exit::Kept,

@@ -21,7 +21,9 @@ struct Bars {
 impl Display {
     /// A display for so many runs.
     pub fn new(runs: usize) -> Display {
-        let bars = std::io::stderr().is_terminal().then(|| Bars::new(runs as u64));
+        let bars = std::io::stderr()
+            .is_terminal()
+            .then(|| Bars::new(runs as u64));
         Display { bars }
     }
 
@@ -63,10 +65,15 @@ impl Display {
 impl Bars {
     fn new(runs: u64) -> Bars {
         let all = MultiProgress::new();
-        let style = |template: &str| ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar());
+        let style = |template: &str| {
+            ProgressStyle::with_template(template).unwrap_or(ProgressStyle::default_bar())
+        };
         let now = all.add(ProgressBar::new_spinner().with_style(style("{spinner} {wide_msg}")));
         now.enable_steady_tick(Duration::from_millis(120));
-        let runs = all.add(ProgressBar::new(runs).with_style(style("[{elapsed}] {bar:30} {pos}/{len} runs, {eta} left")));
+        let runs = all.add(
+            ProgressBar::new(runs)
+                .with_style(style("[{elapsed}] {bar:30} {pos}/{len} runs, {eta} left")),
+        );
         Bars { all, runs, now }
     }
 }

@@ -29,13 +29,20 @@ pub fn replay(arguments: &ReplayArguments, voice: Voice) -> Result<Exit> {
     let file = super::check::history_of(&arguments.file)?;
     let before = judge(&file)?;
     let plan = histories::Reader::open(&file)?.header().plan.clone();
-    let cell = Cell::of_plan(plan)
-        .map_err(|reason| UsageError(format!("the plan of {} can't be run by this build: {reason}", file.display())))?;
+    let cell = Cell::of_plan(plan).map_err(|reason| {
+        UsageError(format!(
+            "the plan of {} can't be run by this build: {reason}",
+            file.display()
+        ))
+    })?;
     let order = Order {
         seed: before.seed,
         cells: vec![cell],
         times: arguments.times,
-        out: arguments.how.make_out().context("make the folder for the runs")?,
+        out: arguments
+            .how
+            .make_out()
+            .context("make the folder for the runs")?,
         jobs: 1,
         keep_running: arguments.how.keep_running,
         sabotage: arguments.how.sabotage,
@@ -43,7 +50,10 @@ pub fn replay(arguments: &ReplayArguments, voice: Voice) -> Result<Exit> {
     let suite = carry_out(order, voice)?;
     let exit = conclude(&suite, &arguments.how, voice)?;
     if voice.format == Format::Human {
-        let same = suite.judgements().filter(|again| again.same_as(&before)).count();
+        let same = suite
+            .judgements()
+            .filter(|again| again.same_as(&before))
+            .count();
         say(format!(
             "{same} of {} came to the same as the saved history: {}",
             arguments.times,

@@ -22,23 +22,48 @@ pub struct RunArguments {
     scenarios: Vec<String>,
 
     /// Run all scenarios: quick once, full 3 times, nightly 20 times each
-    #[arg(long, value_enum, env = "FENCEPOST_SUITE", conflicts_with = "scenarios")]
+    #[arg(
+        long,
+        value_enum,
+        env = "FENCEPOST_SUITE",
+        conflicts_with = "scenarios"
+    )]
     suite: Option<Suite>,
 
     /// Lock services, or all
-    #[arg(long, value_delimiter = ',', env = "FENCEPOST_LOCK", value_name = "NAME")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        env = "FENCEPOST_LOCK",
+        value_name = "NAME"
+    )]
     lock: Vec<String>,
 
     /// Topologies, or all
-    #[arg(long, value_delimiter = ',', env = "FENCEPOST_TOPOLOGY", value_name = "NAME")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        env = "FENCEPOST_TOPOLOGY",
+        value_name = "NAME"
+    )]
     topology: Vec<String>,
 
     /// Storages, or all
-    #[arg(long, value_delimiter = ',', env = "FENCEPOST_STORAGE", value_name = "NAME")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        env = "FENCEPOST_STORAGE",
+        value_name = "NAME"
+    )]
     storage: Vec<String>,
 
     /// Storage policies, or all
-    #[arg(long, value_delimiter = ',', env = "FENCEPOST_POLICY", value_name = "NAME")]
+    #[arg(
+        long,
+        value_delimiter = ',',
+        env = "FENCEPOST_POLICY",
+        value_name = "NAME"
+    )]
     policy: Vec<String>,
 
     /// What every random choice of the first run follows from; each further run adds one
@@ -111,7 +136,10 @@ pub fn run(arguments: &RunArguments, voice: Voice) -> Result<Exit> {
     if let Some(partition) = arguments.partition {
         cells = partition.of(cells);
         if cells.is_empty() {
-            return Err(UsageError("this partition has no cells: there are more parts than cells".into()).into());
+            return Err(UsageError(
+                "this partition has no cells: there are more parts than cells".into(),
+            )
+            .into());
         }
     }
     let suite = arguments.suite.unwrap_or(Suite::Quick);
@@ -132,13 +160,18 @@ impl HowArguments {
     /// Makes the folder for the runs; absolute, since it is mounted into containers at the same path.
     pub fn make_out(&self) -> Result<PathBuf> {
         runner::make_folder(&self.out)?;
-        self.out.canonicalize().with_context(|| format!("find {}", self.out.display()))
+        self.out
+            .canonicalize()
+            .with_context(|| format!("find {}", self.out.display()))
     }
 }
 
 /// Runs an order from an idle machine to a clean one: sweeps what is left of the dead, sees to the images, runs.
 pub fn carry_out(order: Order, voice: Voice) -> Result<SuiteReport> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("start the runtime")?;
     let report = runtime.block_on(async {
         let stop = Stop::on_signals(containers::sweep_own_blocking)?;
         let display = Display::new(order.cells.len() * order.times as usize);
@@ -153,10 +186,18 @@ pub fn carry_out(order: Order, voice: Voice) -> Result<SuiteReport> {
             () = stop.asked() => stop.check()?,
         }
         let (cells, out) = (order.cells.clone(), order.out.clone());
-        let observer = Arc::new(Teller { display: display.clone(), voice, cells: cells.len() });
+        let observer = Arc::new(Teller {
+            display: display.clone(),
+            voice,
+            cells: cells.len(),
+        });
         let Outcome { judgements, errors } = runner::run(order, &engine, observer, stop).await;
         display.finish();
-        let cells = cells.iter().zip(judgements).map(|(cell, judgements)| CellReport::new(cell, judgements)).collect();
+        let cells = cells
+            .iter()
+            .zip(judgements)
+            .map(|(cell, judgements)| CellReport::new(cell, judgements))
+            .collect();
         anyhow::Ok(SuiteReport { cells, errors, out })
     });
     // Nothing that still hangs in Docker may keep the process.
@@ -168,7 +209,9 @@ pub fn carry_out(order: Order, voice: Voice) -> Result<SuiteReport> {
 pub fn conclude(suite: &SuiteReport, how: &HowArguments, voice: Voice) -> Result<Exit> {
     match voice.format {
         Format::Human => say(suite.human(voice.color))?,
-        Format::Json => say(serde_json::to_string_pretty(&suite.judgements().collect::<Vec<_>>())?)?,
+        Format::Json => say(serde_json::to_string_pretty(
+            &suite.judgements().collect::<Vec<_>>(),
+        )?)?,
         Format::Jsonl => {}
     }
     if let Some(path) = &how.summary {
@@ -188,9 +231,17 @@ pub fn conclude(suite: &SuiteReport, how: &HowArguments, voice: Voice) -> Result
 
 /// The stages of the Dockerfile that an order needs.
 fn stages(order: &Order) -> Vec<&'static str> {
-    let mut stages: Vec<&'static str> = vec![containers::site::CLIENT_STAGE, containers::site::STORAGE_STAGE];
+    let mut stages: Vec<&'static str> = vec![
+        containers::site::CLIENT_STAGE,
+        containers::site::STORAGE_STAGE,
+    ];
     for cell in &order.cells {
-        stages.extend(cell.topology.servers.iter().map(|(_, service)| service.name()));
+        stages.extend(
+            cell.topology
+                .servers
+                .iter()
+                .map(|(_, service)| service.name()),
+        );
     }
     stages.sort_unstable();
     stages.dedup();
@@ -199,7 +250,9 @@ fn stages(order: &Order) -> Vec<&'static str> {
 
 /// A seed that is short enough to be typed again.
 fn fresh_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
     u64::from(now.subsec_nanos()) ^ (now.as_secs() & 0xffff)
 }
 

@@ -1,14 +1,18 @@
 //! What one history came to: the checker's verdict, held against the lock service's contract.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use checker::{Answer, Checker, Counts, Efficiency, FaultReport, Options, PropertyVerdict, Verdict, Witness};
-use histories::{Ending, Event, Header, Plan, Reader};
+use checker::{
+    Answer, Counts, Efficiency, FaultReport, Options, PropertyVerdict, Verdict, Witness,
+};
+use histories::{Header, Plan, Reader};
 use serde::Serialize;
 
-use crate::contract::{Clause, Promise, contract, unspecified};
-use crate::{locks, storages};
+use crate::contract::{Clause, Hazard, Promise, contract, hazards, unspecified};
+use crate::locks::{self, LockService};
+use crate::storages::{self, Policy};
 
 /// The version of everything that machines read.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -96,57 +100,30 @@ pub fn judge(path: &Path) -> Result<Judgement> {
 
 /// Judges a saved history by these properties, by all if none is named.
 pub fn judge_properties(path: &Path, properties: &[String]) -> Result<Judgement> {
-    let mut reader = Reader::open(path)?;
-    let header = reader.header().clone();
-    let options = if properties.is_empty() { Options::default() } else { Options::only(properties)? };
-    let checker = || Checker::new(&header, options.clone());
-    let verdict = match stream(&mut reader, checker()) {
-        Err(error) if is_out_of_order(&error) => in_order(path, checker()),
-        verdict => verdict,
+    let options = if properties.is_empty() {
+        Options::default()
+    } else {
+        Options::only(properties)?
     };
-    let verdict = verdict.with_context(|| format!("judge {}", path.display()))?;
+    let header = Reader::open(path)?.header().clone();
+    let verdict = checker::check(|| Reader::open(path), options)
+        .with_context(|| format!("judge {}", path.display()))?;
     Ok(Judgement::new(path, &header, verdict))
-}
-
-/// Judges the events as they come from the file.
-fn stream(reader: &mut Reader<impl std::io::BufRead>, mut checker: Checker) -> Result<Verdict> {
-    while let Some(event) = reader.next()? {
-        checker.push(&event)?;
-    }
-    Ok(checker.finish(is_complete(reader)))
-}
-
-fn is_complete(reader: &Reader<impl std::io::BufRead>) -> bool {
-    matches!(reader.ending(), Some(Ending::Complete { .. }))
-}
-
-fn is_out_of_order(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(checker::Error::OutOfOrder { .. }))
-}
-
-/// Judges the events in the order of their times. A history that a crash left unsealed is ordered only roughly.
-fn in_order(path: &Path, mut checker: Checker) -> Result<Verdict> {
-    let mut reader = Reader::open(path)?;
-    let mut events: Vec<Event<'static>> = Vec::new();
-    while let Some(event) = reader.next()? {
-        events.push(event.into_owned());
-    }
-    events.sort_by_key(|event| event.t);
-    for event in &events {
-        checker.push(event)?;
-    }
-    Ok(checker.finish(is_complete(&reader)))
 }
 
 impl Judgement {
     fn new(path: &Path, header: &Header, verdict: Verdict) -> Judgement {
         let plan = &header.plan;
-        let properties: Vec<JudgedProperty> =
-            verdict.properties.into_iter().map(|property| JudgedProperty::new(property, plan)).collect();
+        let terms = Terms::new(plan, &verdict.counts);
+        let properties: Vec<JudgedProperty> = verdict
+            .properties
+            .into_iter()
+            .map(|property| JudgedProperty::new(property, &terms))
+            .collect();
         let controls = plan
             .controls
             .iter()
-            .filter(|control| clause_of(plan, control).promise == Promise::NotPromised)
+            .filter(|control| terms.clause(control).promise == Promise::NotPromised)
             .cloned()
             .collect();
         Judgement {
@@ -172,18 +149,24 @@ impl Judgement {
 
     /// What was found of the property of this name.
     pub fn property(&self, name: &str) -> Option<&JudgedProperty> {
-        self.properties.iter().find(|property| property.name == name)
+        self.properties
+            .iter()
+            .find(|property| property.name == name)
     }
 
     /// Whether any property has this class.
     pub fn has(&self, class: Class) -> bool {
-        self.properties.iter().any(|property| property.class == class)
+        self.properties
+            .iter()
+            .any(|property| property.class == class)
     }
 
     /// Whether every property that both speak to has the same outcome in both.
     pub fn same_as(&self, other: &Judgement) -> bool {
         let same = |property: &JudgedProperty| {
-            other.property(&property.name).is_none_or(|before| before.outcome == property.outcome)
+            other
+                .property(&property.name)
+                .is_none_or(|before| before.outcome == property.outcome)
         };
         self.outcome == other.outcome && self.properties.iter().all(same)
     }
@@ -201,8 +184,8 @@ impl Judgement {
 }
 
 impl JudgedProperty {
-    fn new(property: PropertyVerdict, plan: &Plan) -> JudgedProperty {
-        let clause = clause_of(plan, &property.name);
+    fn new(property: PropertyVerdict, terms: &Terms) -> JudgedProperty {
+        let clause = terms.clause(&property.name);
         let outcome = property.outcome.answer();
         JudgedProperty {
             outcome,
@@ -228,11 +211,32 @@ impl Class {
     }
 }
 
-/// What the contract of the plan's lock service says of a property; nothing of a lock service that this build lacks.
-fn clause_of(plan: &Plan, property: &str) -> Clause {
-    match (locks::service(&plan.lock), storages::policy(&plan.policy)) {
-        (Some(service), Some(policy)) => contract(service, policy, plan, property),
-        _ => unspecified("this build does not know the lock service or the policy"),
+/// On what terms the lock service is held to its contract.
+struct Terms {
+    /// None where this build lacks the lock service or the policy.
+    parties: Option<(&'static dyn LockService, &'static Policy)>,
+    hazards: BTreeSet<Hazard>,
+}
+
+impl Terms {
+    /// The terms follow from the plan, and from one thing that was not planned: that a client was late for reasons of the
+    /// machine's own, and outlived its lease. No lease promises anything to such a client.
+    fn new(plan: &Plan, counts: &Counts) -> Terms {
+        let mut hazards = hazards(plan);
+        if counts.outlived > 0 {
+            hazards.insert(Hazard::OutlivedLease);
+        }
+        Terms {
+            parties: locks::service(&plan.lock).zip(storages::policy(&plan.policy)),
+            hazards,
+        }
+    }
+
+    fn clause(&self, property: &str) -> Clause {
+        match self.parties {
+            Some((service, policy)) => contract(service, policy, &self.hazards, property),
+            None => unspecified("this build does not know the lock service or the policy"),
+        }
     }
 }
 
@@ -242,9 +246,21 @@ mod tests {
 
     #[test]
     fn a_violation_is_broken_only_where_it_was_promised_otherwise() {
-        assert_eq!(Class::of(Answer::Violated, Promise::Promised), Class::Broken);
-        assert_eq!(Class::of(Answer::Violated, Promise::NotPromised), Class::LimitShown);
-        assert_eq!(Class::of(Answer::Holds, Promise::NotPromised), Class::LimitNotShown);
-        assert_eq!(Class::of(Answer::Unknown, Promise::Promised), Class::Unknown);
+        assert_eq!(
+            Class::of(Answer::Violated, Promise::Promised),
+            Class::Broken
+        );
+        assert_eq!(
+            Class::of(Answer::Violated, Promise::NotPromised),
+            Class::LimitShown
+        );
+        assert_eq!(
+            Class::of(Answer::Holds, Promise::NotPromised),
+            Class::LimitNotShown
+        );
+        assert_eq!(
+            Class::of(Answer::Unknown, Promise::Promised),
+            Class::Unknown
+        );
     }
 }

@@ -50,9 +50,24 @@ impl CellReport {
 
     /// What the cell came to.
     pub fn standing(&self) -> Standing {
-        let count = |class| self.judgements.iter().filter(|judgement| judgement.has(class)).count();
-        let missed = |control: &String| !self.judgements.iter().any(|judgement| shows(judgement, control));
-        match (self.judgements.first(), count(Class::Broken), count(Class::Unknown), count(Class::LimitShown)) {
+        let count = |class| {
+            self.judgements
+                .iter()
+                .filter(|judgement| judgement.has(class))
+                .count()
+        };
+        let missed = |control: &String| {
+            !self
+                .judgements
+                .iter()
+                .any(|judgement| shows(judgement, control))
+        };
+        match (
+            self.judgements.first(),
+            count(Class::Broken),
+            count(Class::Unknown),
+            count(Class::LimitShown),
+        ) {
             (None, ..) => Standing::NotRun,
             (_, broken @ 1.., ..) => Standing::Broken(broken),
             (_, _, unknown @ 1.., _) => Standing::Unknown(unknown),
@@ -93,12 +108,20 @@ impl CellReport {
 }
 
 fn shows(judgement: &Judgement, control: &str) -> bool {
-    judgement.property(control).is_some_and(|property| property.class == Class::LimitShown)
+    judgement
+        .property(control)
+        .is_some_and(|property| property.class == Class::LimitShown)
 }
 
 impl Standing {
     fn words(self, runs: usize) -> String {
-        let of = |count: usize, word: &str| if runs == 1 { word.to_owned() } else { format!("{word} {count}/{runs}") };
+        let of = |count: usize, word: &str| {
+            if runs == 1 {
+                word.to_owned()
+            } else {
+                format!("{word} {count}/{runs}")
+            }
+        };
         match self {
             Standing::NotRun => "not run".to_owned(),
             Standing::Kept => of(runs, "kept"),
@@ -137,7 +160,11 @@ impl SuiteReport {
 
     /// The exit status that the cells lead to, errors left aside.
     pub fn exit(&self) -> Exit {
-        self.cells.iter().map(CellReport::exit).max().unwrap_or(Exit::Inconclusive)
+        self.cells
+            .iter()
+            .map(CellReport::exit)
+            .max()
+            .unwrap_or(Exit::Inconclusive)
     }
 
     /// For a person: the findings, the matrix, the counts.
@@ -146,7 +173,10 @@ impl SuiteReport {
         let (header, rows) = self.matrix();
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
         let paint = |(words, mark): (String, Mark)| text::paint(&words, mark, color);
-        let rows = rows.into_iter().map(|row| row.into_iter().map(paint).collect()).collect();
+        let rows = rows
+            .into_iter()
+            .map(|row| row.into_iter().map(paint).collect())
+            .collect();
         let mut page = String::new();
         for (title, finding) in findings {
             // Writing to a string can't fail.
@@ -168,7 +198,11 @@ impl SuiteReport {
         page += &line(header);
         page += &line(rule);
         for row in rows {
-            page += &line(row.into_iter().map(|(words, mark)| mark.in_markdown(&words)).collect());
+            page += &line(
+                row.into_iter()
+                    .map(|(words, mark)| mark.in_markdown(&words))
+                    .collect(),
+            );
         }
         page += "\n## Findings\n\n";
         for (title, finding) in self.findings() {
@@ -186,11 +220,24 @@ impl SuiteReport {
             let (judgement, property) = cell.finding()?;
             let standing = cell.standing().words(cell.judgements.len());
             let title = match property {
-                Some(property) => format!("{} {}: {standing}: {}", cell.scenario, cell.row(), property.name),
-                None => format!("{} {}: {standing}: {}", cell.scenario, cell.row(), judgement.controls.join(", ")),
+                Some(property) => format!(
+                    "{} {}: {standing}: {}",
+                    cell.scenario,
+                    cell.row(),
+                    property.name
+                ),
+                None => format!(
+                    "{} {}: {standing}: {}",
+                    cell.scenario,
+                    cell.row(),
+                    judgement.controls.join(", ")
+                ),
             };
             let sentence = match property {
-                Some(property) => property.witness.as_ref().map_or(property.reason.as_str(), |w| w.sentence.as_str()),
+                Some(property) => property
+                    .witness
+                    .as_ref()
+                    .map_or(property.reason.as_str(), |w| w.sentence.as_str()),
                 None => "the scenario is there to show a violation, and no run did",
             };
             Some((title, format!("{sentence}\n    {}", judgement.history)))
@@ -211,24 +258,38 @@ impl SuiteReport {
             }
         }
         let at = |row: &String, scenario: &str| {
-            let cell = self.cells.iter().find(|cell| cell.row() == *row && cell.scenario == scenario);
+            let cell = self
+                .cells
+                .iter()
+                .find(|cell| cell.row() == *row && cell.scenario == scenario);
             cell.map_or(("–".to_owned(), Mark::None), |cell| {
-                (cell.standing().words(cell.judgements.len()), cell.standing().mark())
+                (
+                    cell.standing().words(cell.judgements.len()),
+                    cell.standing().mark(),
+                )
             })
         };
         let lines = rows
             .iter()
             .map(|row| {
-                std::iter::once((row.clone(), Mark::None)).chain(scenarios.iter().map(|scenario| at(row, scenario))).collect()
+                std::iter::once((row.clone(), Mark::None))
+                    .chain(scenarios.iter().map(|scenario| at(row, scenario)))
+                    .collect()
             })
             .collect();
-        let header = std::iter::once(String::new()).chain(scenarios.iter().map(|name| (*name).to_owned())).collect();
+        let header = std::iter::once(String::new())
+            .chain(scenarios.iter().map(|name| (*name).to_owned()))
+            .collect();
         (header, lines)
     }
 
     fn closing(&self) -> String {
         let runs = self.judgements().count();
-        let count = |class| self.judgements().filter(|judgement| judgement.has(class)).count();
+        let count = |class| {
+            self.judgements()
+                .filter(|judgement| judgement.has(class))
+                .count()
+        };
         let mut closing = format!(
             "{runs} runs: {} broke a promise, {} showed a known limit, {} unknown; all of it is in {}",
             count(Class::Broken),

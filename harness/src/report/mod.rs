@@ -15,7 +15,9 @@ pub use text::table;
 
 /// An instant as RFC 3339 in UTC, to the millisecond.
 pub fn rfc3339(time: SystemTime) -> String {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     let (days, seconds) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
     let (year, month, day) = civil(days);
     format!(
@@ -32,11 +34,16 @@ pub fn rfc3339(time: SystemTime) -> String {
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     (year, month, day)
 }
@@ -45,7 +52,8 @@ fn civil(days: u64) -> (u64, u64, u64) {
 pub fn saved_verdicts(out: &Path) -> Result<Vec<(PathBuf, serde_json::Value)>> {
     let mut found = Vec::new();
     let folders = |path: &Path| -> Result<Vec<PathBuf>> {
-        let entries = std::fs::read_dir(path).with_context(|| format!("look into {}", path.display()))?;
+        let entries =
+            std::fs::read_dir(path).with_context(|| format!("look into {}", path.display()))?;
         let mut folders: Vec<PathBuf> = entries
             .filter_map(|entry| entry.ok())
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
@@ -78,7 +86,11 @@ mod tests {
 
     #[test]
     fn dates_are_right_across_leap_years() {
-        let at = |seconds, ms| rfc3339(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(ms));
+        let at = |seconds, ms| {
+            rfc3339(
+                SystemTime::UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(ms),
+            )
+        };
         assert_eq!(at(0, 0), "1970-01-01T00:00:00.000Z");
         assert_eq!(at(951_782_400, 7), "2000-02-29T00:00:00.007Z");
         assert_eq!(at(1_709_251_199, 999), "2024-02-29T23:59:59.999Z");

@@ -68,12 +68,17 @@ pub(super) fn paint(words: &str, mark: Mark, color: bool) -> String {
 /// A table without borders, as wide as the terminal at most.
 pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    table
+        .load_preset(presets::NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic);
     if !header.is_empty() {
         table.set_header(header.to_vec());
     }
     table.add_rows(rows);
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    let lines: Vec<String> = table
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect();
     lines.join("\n")
 }
 
@@ -85,7 +90,11 @@ pub(super) fn stop_latency<'a>(judgements: impl Iterator<Item = &'a Judgement>) 
         .filter_map(latency_us)
         .collect();
     micros.sort_unstable();
-    let at = |percent: usize| micros.get((micros.len() * percent).div_ceil(100).saturating_sub(1)).copied();
+    let at = |percent: usize| {
+        micros
+            .get((micros.len() * percent).div_ceil(100).saturating_sub(1))
+            .copied()
+    };
     let (median, p99, worst) = (at(50)?, at(99)?, *micros.last()?);
     let within = micros.iter().filter(|us| **us < STOP_BOUND_US).count();
     Some(format!(
@@ -145,15 +154,25 @@ impl Judgement {
     /// The property of this class that says most.
     pub(super) fn most_telling(&self, class: Class) -> Option<&JudgedProperty> {
         let weight = |property: &&JudgedProperty| {
-            BY_WEIGHT.iter().position(|name| *name == property.name).unwrap_or(BY_WEIGHT.len())
+            BY_WEIGHT
+                .iter()
+                .position(|name| *name == property.name)
+                .unwrap_or(BY_WEIGHT.len())
         };
-        self.properties.iter().filter(|property| property.class == class).min_by_key(weight)
+        self.properties
+            .iter()
+            .filter(|property| property.class == class)
+            .min_by_key(weight)
     }
 
     /// `violated (no-stale-write, exclusive-belief)`.
     pub fn in_short(&self) -> String {
         let names = |answer: Answer| -> Vec<&str> {
-            self.properties.iter().filter(|property| property.outcome == answer).map(|property| property.name.as_str()).collect()
+            self.properties
+                .iter()
+                .filter(|property| property.outcome == answer)
+                .map(|property| property.name.as_str())
+                .collect()
         };
         let word = word(self.outcome);
         match self.outcome {
@@ -164,7 +183,9 @@ impl Judgement {
 
     /// The run in one line.
     pub fn line(&self) -> String {
-        let says = [Class::Broken, Class::Unknown, Class::LimitShown].into_iter().find(|class| self.has(*class));
+        let says = [Class::Broken, Class::Unknown, Class::LimitShown]
+            .into_iter()
+            .find(|class| self.has(*class));
         let says = says.map_or("promises kept".to_owned(), |class| {
             let names: Vec<&str> = self
                 .properties
@@ -174,14 +195,22 @@ impl Judgement {
                 .collect();
             format!("{}: {}", class.words(), names.join(", "))
         });
-        format!("{} {} {} (seed {}): {says}", self.scenario, self.lock, self.policy, self.seed)
+        format!(
+            "{} {} {} (seed {}): {says}",
+            self.scenario, self.lock, self.policy, self.seed
+        )
     }
 
     /// The whole verdict for a person.
     pub fn human(&self, color: bool) -> String {
         // Writing to a string can't fail.
         let mut page = String::new();
-        let _ = writeln!(page, "{}: {}", self.history, paint(&self.in_short(), mark(self.outcome), color));
+        let _ = writeln!(
+            page,
+            "{}: {}",
+            self.history,
+            paint(&self.in_short(), mark(self.outcome), color)
+        );
         let _ = writeln!(
             page,
             "  {}: {} on {}, storage {} {}, seed {}, run {}",
@@ -191,13 +220,20 @@ impl Judgement {
         let _ = writeln!(
             page,
             "  {} operations, {} grants, {} writes accepted, {} rejected, {} of unknown outcome",
-            counts.operations, counts.grants, counts.writes_accepted, counts.writes_rejected, counts.unknown
+            counts.operations,
+            counts.grants,
+            counts.writes_accepted,
+            counts.writes_rejected,
+            counts.unknown
         );
         for fault in &self.faults {
             let _ = writeln!(page, "  {}", fault_line(fault));
         }
         if !self.complete {
-            let _ = writeln!(page, "  the history was cut short: this speaks of what is whole");
+            let _ = writeln!(
+                page,
+                "  the history was cut short: this speaks of what is whole"
+            );
         }
         for assumption in &self.assumptions {
             let _ = writeln!(page, "  nothing can be said to hold: {assumption}");
@@ -242,7 +278,13 @@ fn fault_line(fault: &FaultReport) -> String {
 
 /// A witness's event: time, who, what, and the fields that matter.
 fn event_line(event: &Event<'_>) -> String {
-    let mut line = format!("{:>11}  {:<8} {:<8} {:<7}", seconds(event.t), event.process, event.f.name(), event.kind.name());
+    let mut line = format!(
+        "{:>11}  {:<8} {:<8} {:<7}",
+        seconds(event.t),
+        event.process,
+        event.f.name(),
+        event.kind.name()
+    );
     let mut field = |name: &str, value: Option<String>| {
         if let Some(value) = value {
             let _ = write!(line, " {name} {value}");
@@ -250,7 +292,10 @@ fn event_line(event: &Event<'_>) -> String {
     };
     field("token", event.token.map(|token| token.to_string()));
     field("valid until", event.validity.map(seconds));
-    field("based on", event.based_on.map(|version| version.to_string()));
+    field(
+        "based on",
+        event.based_on.map(|version| version.to_string()),
+    );
     field("version", event.version.map(|version| version.to_string()));
     field("value", event.value.as_ref().map(|value| value.to_string()));
     field("", event.error.as_ref().map(|error| error.to_string()));

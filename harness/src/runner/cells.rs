@@ -64,30 +64,59 @@ impl Cell {
             // A service that tells of a loss unasked learns of it from what keeps the grant alive.
             kept_alive: lock.has().expiry && lock.has().notice,
             // A policy that works in the lock's transaction keeps the document on the lock's own server.
-            storage_host: if policy.needs_transaction { LOCK_SERVER } else { STORAGE },
+            storage_host: if policy.needs_transaction {
+                LOCK_SERVER
+            } else {
+                STORAGE
+            },
         })?;
-        Ok(Cell { plan, lock, topology, storage, policy })
+        Ok(Cell {
+            plan,
+            lock,
+            topology,
+            storage,
+            policy,
+        })
     }
 
     /// The cell that a saved plan belongs to, which needs no scenario any more.
     pub fn of_plan(plan: Plan) -> Result<Cell> {
-        let missing = |what: &str, name: &str| UsageError(format!("this build has no {what} `{name}`"));
+        let missing =
+            |what: &str, name: &str| UsageError(format!("this build has no {what} `{name}`"));
         let lock = locks::service(&plan.lock).ok_or_else(|| missing("lock service", &plan.lock))?;
-        let topology = topologies::find(&plan.topology).ok_or_else(|| missing("topology", &plan.topology))?;
-        let storage = storages::storage(&plan.storage).ok_or_else(|| missing("storage", &plan.storage))?;
-        let policy = storages::policy(&plan.policy).ok_or_else(|| missing("policy", &plan.policy))?;
+        let topology =
+            topologies::find(&plan.topology).ok_or_else(|| missing("topology", &plan.topology))?;
+        let storage =
+            storages::storage(&plan.storage).ok_or_else(|| missing("storage", &plan.storage))?;
+        let policy =
+            storages::policy(&plan.policy).ok_or_else(|| missing("policy", &plan.policy))?;
         if let Some(reason) = lock.refuses(policy) {
             return Err(UsageError(refusal(lock, policy, &reason)).into());
         }
-        if let Some(unknown) = plan.faults.iter().find(|fault| nemesis::faults::find(&fault.fault).is_none()) {
+        if let Some(unknown) = plan
+            .faults
+            .iter()
+            .find(|fault| nemesis::faults::find(&fault.fault).is_none())
+        {
             return Err(missing("fault", &unknown.fault).into());
         }
-        Ok(Cell { plan, lock, topology, storage, policy })
+        Ok(Cell {
+            plan,
+            lock,
+            topology,
+            storage,
+            policy,
+        })
     }
 
     /// `paused-client redis-token fenced`.
     pub fn title(&self) -> String {
-        format!("{} {} {}", self.scenario(), self.lock.name(), self.policy.name)
+        format!(
+            "{} {} {}",
+            self.scenario(),
+            self.lock.name(),
+            self.policy.name
+        )
     }
 
     /// The scenario's name.
@@ -102,7 +131,10 @@ impl Cell {
 
     /// The plan of a run with this seed.
     pub fn plan(&self, seed: u64) -> Plan {
-        Plan { seed, ..self.plan.clone() }
+        Plan {
+            seed,
+            ..self.plan.clone()
+        }
     }
 }
 
@@ -113,9 +145,18 @@ impl Wanted {
     /// does not go together is left out.
     pub fn cells(&self) -> Result<Vec<Cell>> {
         let scenarios = self.load_scenarios()?;
-        let locks = pick("lock service", &self.locks, locks::SERVICES, |lock| lock.name())?;
-        let topologies = pick("topology", &self.topologies, topologies::TOPOLOGIES, |topology| topology.name)?;
-        let storages = pick("storage", &self.storages, storages::STORAGES, |storage| storage.name())?;
+        let locks = pick("lock service", &self.locks, locks::SERVICES, |lock| {
+            lock.name()
+        })?;
+        let topologies = pick(
+            "topology",
+            &self.topologies,
+            topologies::TOPOLOGIES,
+            |topology| topology.name,
+        )?;
+        let storages = pick("storage", &self.storages, storages::STORAGES, |storage| {
+            storage.name()
+        })?;
         let policies: Vec<&'static Policy> = storages::POLICIES.iter().collect();
         let policies = pick("policy", &self.policies, &policies, |policy| policy.name)?;
 
@@ -124,11 +165,14 @@ impl Wanted {
         for scenario in &scenarios {
             for lock in &locks {
                 for topology in &topologies {
-                    for (storage, policy) in
-                        storages.iter().flat_map(|storage| policies.iter().map(move |policy| (storage, policy)))
+                    for (storage, policy) in storages
+                        .iter()
+                        .flat_map(|storage| policies.iter().map(move |policy| (storage, policy)))
                     {
                         match why_not(scenario, *lock, topology, policy) {
-                            None => cells.push(Cell::of_scenario(scenario, *lock, topology, *storage, policy)?),
+                            None => cells.push(Cell::of_scenario(
+                                scenario, *lock, topology, *storage, policy,
+                            )?),
                             Some(reason) => reasons.push(reason),
                         }
                     }
@@ -145,7 +189,10 @@ impl Wanted {
 
     fn load_scenarios(&self) -> Result<Vec<Scenario>> {
         let names: Vec<String> = if is_all(&self.scenarios) {
-            nemesis::scenarios().iter().map(|scenario| scenario.name.to_owned()).collect()
+            nemesis::scenarios()
+                .iter()
+                .map(|scenario| scenario.name.to_owned())
+                .collect()
         } else {
             self.scenarios.clone()
         };
@@ -164,7 +211,9 @@ impl Wanted {
         }
         for lock in locks {
             for policy in policies {
-                let met = cells.iter().any(|cell| cell.lock.name() == lock.name() && cell.policy == *policy);
+                let met = cells
+                    .iter()
+                    .any(|cell| cell.lock.name() == lock.name() && cell.policy == *policy);
                 if let (false, Some(reason)) = (met, lock.refuses(policy)) {
                     return Err(UsageError(refusal(*lock, policy, &reason)).into());
                 }
@@ -174,7 +223,12 @@ impl Wanted {
     }
 }
 
-fn why_not(scenario: &Scenario, lock: &dyn LockService, topology: &Topology, policy: &Policy) -> Option<String> {
+fn why_not(
+    scenario: &Scenario,
+    lock: &dyn LockService,
+    topology: &Topology,
+    policy: &Policy,
+) -> Option<String> {
     if !lock.topologies().contains(&topology.name) {
         return Some(format!(
             "{} runs on topology {}, not on {}",
@@ -186,13 +240,20 @@ fn why_not(scenario: &Scenario, lock: &dyn LockService, topology: &Topology, pol
     if let Some(reason) = lock.refuses(policy) {
         return Some(refusal(lock, policy, &reason));
     }
-    scenario
-        .not_on(topology)
-        .map(|reason| format!("{} does not run on topology {}: {reason}", scenario.name, topology.name))
+    scenario.not_on(topology).map(|reason| {
+        format!(
+            "{} does not run on topology {}: {reason}",
+            scenario.name, topology.name
+        )
+    })
 }
 
 fn refusal(lock: &dyn LockService, policy: &Policy, reason: &str) -> String {
-    format!("{} can't be used with policy {}: {reason}", lock.name(), policy.name)
+    format!(
+        "{} can't be used with policy {}: {reason}",
+        lock.name(),
+        policy.name
+    )
 }
 
 fn is_all(names: &[String]) -> bool {
@@ -200,7 +261,12 @@ fn is_all(names: &[String]) -> bool {
 }
 
 /// Those of `all` that were named, in the order of `all`.
-fn pick<T: Copy>(what: &str, names: &[String], all: &[T], name_of: impl Fn(T) -> &'static str) -> Result<Vec<T>> {
+fn pick<T: Copy>(
+    what: &str,
+    names: &[String],
+    all: &[T],
+    name_of: impl Fn(T) -> &'static str,
+) -> Result<Vec<T>> {
     if is_all(names) {
         return Ok(all.to_vec());
     }
@@ -217,7 +283,11 @@ fn pick<T: Copy>(what: &str, names: &[String], all: &[T], name_of: impl Fn(T) ->
             .into());
         }
     }
-    Ok(all.iter().copied().filter(|one| names.iter().any(|name| name == name_of(*one))).collect())
+    Ok(all
+        .iter()
+        .copied()
+        .filter(|one| names.iter().any(|name| name == name_of(*one)))
+        .collect())
 }
 
 /// A part of the cells, so that several machines can share them: `slice:1/3` is every third, `hash:1/3` goes by name.
@@ -232,16 +302,27 @@ impl Partition {
     /// Keeps the cells of this part.
     pub fn of(self, cells: Vec<Cell>) -> Vec<Cell> {
         let mine = |index: usize, cell: &Cell| {
-            let number = if self.by_hash { hash(&cell.title()) } else { index as u64 };
+            let number = if self.by_hash {
+                hash(&cell.title())
+            } else {
+                index as u64
+            };
             number % self.parts == self.part - 1
         };
-        cells.into_iter().enumerate().filter(|(index, cell)| mine(*index, cell)).map(|(_, cell)| cell).collect()
+        cells
+            .into_iter()
+            .enumerate()
+            .filter(|(index, cell)| mine(*index, cell))
+            .map(|(_, cell)| cell)
+            .collect()
     }
 }
 
 /// FNV-1a, 64 bits: small, and the same for ever, as a partition has to be.
 fn hash(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 impl FromStr for Partition {
@@ -257,8 +338,14 @@ impl FromStr for Partition {
                 _ => return None,
             };
             let (part, parts) = (part.parse().ok()?, parts.parse().ok()?);
-            (1 <= part && part <= parts).then_some(Partition { by_hash, part, parts })
+            (1 <= part && part <= parts).then_some(Partition {
+                by_hash,
+                part,
+                parts,
+            })
         };
-        parse().ok_or_else(|| format!("`{text}` is no partition: write slice:M/N or hash:M/N with 1 <= M <= N"))
+        parse().ok_or_else(|| {
+            format!("`{text}` is no partition: write slice:M/N or hash:M/N with 1 <= M <= N")
+        })
     }
 }

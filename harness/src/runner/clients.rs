@@ -33,7 +33,14 @@ impl Client {
         let mut agent = host.agent()?;
         agent.start(CLIENT, command)?;
         let may_be_killed = plan.faults.iter().any(|fault| fault.on == host.name);
-        Ok(Client { host: host.name.clone(), lives: true, agent, watch, may_be_killed, ending: false })
+        Ok(Client {
+            host: host.name.clone(),
+            lives: true,
+            agent,
+            watch,
+            may_be_killed,
+            ending: false,
+        })
     }
 
     /// Takes in what the agent noticed: a client's end goes into the history. An end that nothing in the plan explains
@@ -47,14 +54,31 @@ impl Client {
 
     fn take_notices(&mut self, recorder: &Recorder, base_ns: u64, within: Duration) -> Result<()> {
         while let Some(notice) = self.watch.next(within)? {
-            let Notice::Ended { process, life, at_ns, ended } = notice else { continue };
+            let Notice::Ended {
+                process,
+                life,
+                at_ns,
+                ended,
+            } = notice
+            else {
+                continue;
+            };
             if process != CLIENT {
                 continue;
             }
             let name = process_name(&self.host, life);
-            let mut event = Event::new(at_ns.saturating_sub(base_ns), name, EXIT_OP, Kind::Info, Function::Exit);
+            let mut event = Event::new(
+                at_ns.saturating_sub(base_ns),
+                name,
+                EXIT_OP,
+                Kind::Info,
+                Function::Exit,
+            );
             event.error = Some(ended.clone().into());
-            recorder.sink().send(event).context("the recorder is gone")?;
+            recorder
+                .sink()
+                .send(event)
+                .context("the recorder is gone")?;
             self.lives = !self.agent.look(CLIENT)?.states.is_empty();
             let explained = match ended.as_str() {
                 // Asked to end before it listens for that, it ends by the signal itself.
@@ -87,7 +111,11 @@ impl Client {
             self.take_notices(recorder, base_ns, Duration::from_millis(10))?;
         }
         if self.lives {
-            tracing::warn!("client {} does not end within {} s and is killed", self.host, within.as_secs());
+            tracing::warn!(
+                "client {} does not end within {} s and is killed",
+                self.host,
+                within.as_secs()
+            );
             self.agent.signal(CLIENT, Signal::Kill)?;
             self.take_notices(recorder, base_ns, NOTICE_WITHIN)?;
         }

@@ -18,7 +18,9 @@ impl RunDirectory {
     ///
     /// The files are made here so that they belong to the user, though containers write them as root.
     pub fn create(out: &Path, plan: &Plan, run: &str, hosts: &[&str]) -> Result<RunDirectory> {
-        let directory = RunDirectory { path: out.join(&plan.scenario).join(run) };
+        let directory = RunDirectory {
+            path: out.join(&plan.scenario).join(run),
+        };
         for folder in [directory.path.clone(), directory.clients()] {
             make_folder(&folder)?;
         }
@@ -66,7 +68,8 @@ impl RunDirectory {
 
     /// Removes what only a run in progress needs.
     pub fn forget_clients(&self) -> Result<()> {
-        fs::remove_dir_all(self.clients()).with_context(|| format!("remove {}", self.clients().display()))
+        fs::remove_dir_all(self.clients())
+            .with_context(|| format!("remove {}", self.clients().display()))
     }
 
     /// Points `latest`, beside the run directories of the scenario, at this one.

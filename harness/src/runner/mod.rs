@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
+use containers::Engine;
 use containers::site::{Site, SiteRequest};
 use containers::topologies::Topology;
-use containers::Engine;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -61,7 +61,12 @@ pub struct Outcome {
 }
 
 /// Runs all cells. The sites of different topologies run side by side.
-pub async fn run(order: Order, engine: &Engine, observer: Arc<dyn Observer>, stop: Stop) -> Outcome {
+pub async fn run(
+    order: Order,
+    engine: &Engine,
+    observer: Arc<dyn Observer>,
+    stop: Stop,
+) -> Outcome {
     let order = Arc::new(order);
     let places = Arc::new(Semaphore::new(order.jobs.max(1)));
     let judgements = Arc::new(Mutex::new(vec![Vec::new(); order.cells.len()]));
@@ -84,10 +89,13 @@ pub async fn run(order: Order, engine: &Engine, observer: Arc<dyn Observer>, sto
         match ended {
             Ok(Ok(())) => {}
             Ok(Err(error)) => errors.push(error),
-            Err(panic) => errors.push(anyhow::Error::new(panic).context("a site's task ended early")),
+            Err(panic) => {
+                errors.push(anyhow::Error::new(panic).context("a site's task ended early"))
+            }
         }
     }
-    let judgements = std::mem::take(&mut *judgements.lock().unwrap_or_else(PoisonError::into_inner));
+    let judgements =
+        std::mem::take(&mut *judgements.lock().unwrap_or_else(PoisonError::into_inner));
     Outcome { judgements, errors }
 }
 
@@ -102,9 +110,16 @@ fn groups(cells: &[Cell]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (index, cell) in cells.iter().enumerate() {
         let clients = cell.clients();
-        match groups.iter_mut().find(|group| group.topology.name == cell.topology.name && group.clients == clients) {
+        match groups
+            .iter_mut()
+            .find(|group| group.topology.name == cell.topology.name && group.clients == clients)
+        {
             Some(group) => group.cells.push(index),
-            None => groups.push(Group { topology: cell.topology, clients, cells: vec![index] }),
+            None => groups.push(Group {
+                topology: cell.topology,
+                clients,
+                cells: vec![index],
+            }),
         }
     }
     groups
@@ -118,7 +133,10 @@ async fn run_group(
     stop: &Stop,
     mut keep: impl FnMut(usize, Judgement),
 ) -> Result<()> {
-    observer.step(&format!("starting {}, a storage and {} clients", group.topology.summary, group.clients));
+    observer.step(&format!(
+        "starting {}, a storage and {} clients",
+        group.topology.summary, group.clients
+    ));
     let site = Site::start(SiteRequest {
         run: uuid::Uuid::now_v7().to_string(),
         topology: group.topology,
@@ -174,8 +192,15 @@ async fn run_cells(
 }
 
 fn kept(site: &Site) -> String {
-    let hosts: Vec<String> = site.hosts.iter().map(|host| format!("{} {}", host.name, host.address)).collect();
-    format!("left running, until `fencepost clean --all`: {}", hosts.join(", "))
+    let hosts: Vec<String> = site
+        .hosts
+        .iter()
+        .map(|host| format!("{} {}", host.name, host.address))
+        .collect();
+    format!(
+        "left running, until `fencepost clean --all`: {}",
+        hosts.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -198,7 +223,13 @@ pub(crate) mod tests {
             progress_bound_ms: 2_000,
             limit_ms: 10_000,
             controls: Vec::new(),
-            workload: Workload { name: "document".into(), work_ms: 5, rest_ms: 10, retry_ms: 10, rounds: 2 },
+            workload: Workload {
+                name: "document".into(),
+                work_ms: 5,
+                rest_ms: 10,
+                retry_ms: 10,
+                rounds: 2,
+            },
             faults: Vec::new(),
         }
     }

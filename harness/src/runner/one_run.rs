@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use containers::{Engine, EngineFacts};
 use containers::agent::Agent;
 use containers::agent::monotonic_ns;
 use containers::agent::protocol::Command;
 use containers::site::{Host, Site};
+use containers::{Engine, EngineFacts};
 use histories::{Event, FORMAT_VERSION, Function, Header, Kind, Plan, STORAGE};
 use nemesis::Nemesis;
 
@@ -62,13 +62,21 @@ impl Run<'_> {
     /// Makes the run. Whatever happens, what was recorded is kept, and is judged if it can be read.
     pub async fn go(self, stop: &Stop) -> Result<Judgement> {
         let run = uuid::Uuid::now_v7();
-        let hosts: Vec<&str> = self.site.hosts.iter().map(|host| host.name.as_str()).collect();
+        let hosts: Vec<&str> = self
+            .site
+            .hosts
+            .iter()
+            .map(|host| host.name.as_str())
+            .collect();
         let directory = RunDirectory::create(self.out, &self.plan, &run.to_string(), &hosts)?;
         let names = Names::of(&run);
         self.make_ready(&directory, &names).await?;
 
         let header = self.header(&run.to_string());
-        let files: Vec<_> = self.clients().map(|host| directory.client_events(&host.name)).collect();
+        let files: Vec<_> = self
+            .clients()
+            .map(|host| directory.client_events(&host.name))
+            .collect();
         for file in &files {
             File::create(file).with_context(|| format!("make {}", file.display()))?;
         }
@@ -79,7 +87,7 @@ impl Run<'_> {
             Err(_) => Ok(()),
         };
         recorder.finish()?;
-        histories::seal(&directory.history())?;
+        histories::seal(directory.history())?;
         directory.forget_clients()?;
         directory.mark_latest()?;
         let judgement = judge(&directory.history())?;
@@ -108,8 +116,14 @@ impl Run<'_> {
             }
             anyhow::Ok(())
         })?;
-        self.lock.prepare(&self.lock_servers()).await.context("prepare the lock service")?;
-        self.storage.prepare(self.storage_server(), &names.document).await.context("prepare the storage")
+        self.lock
+            .prepare(&self.lock_servers())
+            .await
+            .context("prepare the lock service")?;
+        self.storage
+            .prepare(self.storage_server(), &names.document)
+            .await
+            .context("prepare the storage")
     }
 
     fn lock_servers(&self) -> Vec<SocketAddr> {
@@ -118,8 +132,13 @@ impl Run<'_> {
 
     /// With a policy that works in the lock's transaction, the document lies on the lock's own server.
     fn storage_server(&self) -> SocketAddr {
-        let own = if self.policy.needs_transaction { self.site.servers().find_map(server_address) } else { None };
-        own.or_else(|| server_address(self.site.storage())).unwrap_or_else(|| unreachable!("a storage runs a server"))
+        let own = if self.policy.needs_transaction {
+            self.site.servers().find_map(server_address)
+        } else {
+            None
+        };
+        own.or_else(|| server_address(self.site.storage()))
+            .unwrap_or_else(|| unreachable!("a storage runs a server"))
     }
 
     fn header(&self, run: &str) -> Header {
@@ -130,13 +149,24 @@ impl Run<'_> {
             seed: self.plan.seed,
             plan: self.plan.clone(),
             servers: self.site.versions.clone(),
-            images: self.site.hosts.iter().map(|host| (host.name.clone(), host.image.clone())).collect(),
+            images: self
+                .site
+                .hosts
+                .iter()
+                .map(|host| (host.name.clone(), host.image.clone()))
+                .collect(),
             machine: machine(self.engine.facts()),
         }
     }
 
     /// Starts clients and nemesis, waits for the end, heals, ends the clients. Returns the run's monotonic base.
-    async fn act(&self, directory: &RunDirectory, names: &Names, recorder: &Recorder, stop: &Stop) -> Result<u64> {
+    async fn act(
+        &self,
+        directory: &RunDirectory,
+        names: &Names,
+        recorder: &Recorder,
+        stop: &Stop,
+    ) -> Result<u64> {
         let base_ns = monotonic_ns();
         let mut clients = self.start_clients(directory, names, base_ns)?;
         let sink = recorder.sink();
@@ -148,18 +178,33 @@ impl Run<'_> {
             move |event| drop(sink.send(event)),
             self.sabotage,
         );
-        let watched = self.watch(&nemesis, &mut clients, recorder, base_ns, stop).await;
+        let watched = self
+            .watch(&nemesis, &mut clients, recorder, base_ns, stop)
+            .await;
         let ended = tokio::task::block_in_place(|| {
             nemesis.heal_all_and_stop();
-            clients.iter_mut().try_for_each(|client| client.end(recorder, base_ns, END_WITHIN))
+            clients
+                .iter_mut()
+                .try_for_each(|client| client.end(recorder, base_ns, END_WITHIN))
         });
         watched.and(ended).map(|()| base_ns)
     }
 
-    fn start_clients(&self, directory: &RunDirectory, names: &Names, base_ns: u64) -> Result<Vec<Client>> {
+    fn start_clients(
+        &self,
+        directory: &RunDirectory,
+        names: &Names,
+        base_ns: u64,
+    ) -> Result<Vec<Client>> {
         tokio::task::block_in_place(|| {
-            let ready: Result<Vec<_>> = self.clients().map(|host| self.arm_client(host, directory, names, base_ns)).collect();
-            ready?.into_iter().map(|(host, command)| Client::start(host, command, &self.plan)).collect()
+            let ready: Result<Vec<_>> = self
+                .clients()
+                .map(|host| self.arm_client(host, directory, names, base_ns))
+                .collect();
+            ready?
+                .into_iter()
+                .map(|(host, command)| Client::start(host, command, &self.plan))
+                .collect()
         })
     }
 
@@ -184,10 +229,23 @@ impl Run<'_> {
             rules: rules.clone(),
         };
         let path = directory.client_config(&host.name);
-        write(&path, serde_json::to_string_pretty(&config).context("write a client's configuration")?.as_bytes())?;
+        write(
+            &path,
+            serde_json::to_string_pretty(&config)
+                .context("write a client's configuration")?
+                .as_bytes(),
+        )?;
         host.agent()?.arm(rules)?;
-        let argv = ["fencepost", "client", &path.to_string_lossy()].map(str::to_owned).to_vec();
-        Ok((host, Command { argv, ..Command::default() }))
+        let argv = ["fencepost", "client", &path.to_string_lossy()]
+            .map(str::to_owned)
+            .to_vec();
+        Ok((
+            host,
+            Command {
+                argv,
+                ..Command::default()
+            },
+        ))
     }
 
     /// Waits until every fault is over and every client that lives has done its rounds since, or the limit is reached.
@@ -203,14 +261,19 @@ impl Run<'_> {
         let mut at_settled: Option<BTreeMap<String, u64>> = None;
         while Instant::now() < limit && !stop.is_asked() && !recorder.has_failed() {
             tokio::time::sleep(INTERVAL).await;
-            tokio::task::block_in_place(|| clients.iter_mut().try_for_each(|client| client.notice(recorder, base_ns)))?;
+            tokio::task::block_in_place(|| {
+                clients
+                    .iter_mut()
+                    .try_for_each(|client| client.notice(recorder, base_ns))
+            })?;
             if !nemesis.settled() {
                 continue;
             }
             let rounds = recorder.rounds();
             let since = at_settled.get_or_insert_with(|| rounds.clone());
             let done = |client: &Client| {
-                let count = |rounds: &BTreeMap<String, u64>| rounds.get(&client.host).copied().unwrap_or(0);
+                let count =
+                    |rounds: &BTreeMap<String, u64>| rounds.get(&client.host).copied().unwrap_or(0);
                 !client.lives || count(&rounds) >= count(since) + self.plan.workload.rounds
             };
             if clients.iter().all(done) {
@@ -230,7 +293,11 @@ impl Run<'_> {
             event
         };
         tell(event(FIRST_STORAGE_OP, Kind::Invoke, Function::Log))?;
-        let entries = match self.storage.log(self.storage_server(), &names.document).await {
+        let entries = match self
+            .storage
+            .log(self.storage_server(), &names.document)
+            .await
+        {
             Ok(entries) => entries,
             Err(error) => {
                 let mut unknown = event(FIRST_STORAGE_OP, Kind::Info, Function::Log);
@@ -260,15 +327,23 @@ impl Names {
     fn of(run: &uuid::Uuid) -> Names {
         // The end of a UUIDv7 is its random part.
         let id = run.simple().to_string().split_off(22);
-        Names { lock: format!("lock-{id}"), document: format!("document-{id}") }
+        Names {
+            lock: format!("lock-{id}"),
+            document: format!("document-{id}"),
+        }
     }
 }
 
 fn server_address(host: &Host) -> Option<SocketAddr> {
-    host.service().map(|service| SocketAddr::from((host.address, service.port())))
+    host.service()
+        .map(|service| SocketAddr::from((host.address, service.port())))
 }
 
-fn wait_until_ready(host: &Host, service: &dyn containers::services::Service, agent: &mut Agent) -> Result<()> {
+fn wait_until_ready(
+    host: &Host,
+    service: &dyn containers::services::Service,
+    agent: &mut Agent,
+) -> Result<()> {
     let limit = Instant::now() + READY_WITHIN;
     while !service.ready(agent)? {
         if Instant::now() > limit {

@@ -32,13 +32,17 @@ impl Recorder {
     pub fn start(history: &Path, header: &Header, client_files: &[PathBuf]) -> Result<Recorder> {
         let mut writer = Writer::create(history, header)?;
         writer.flush()?;
-        let tails = client_files.iter().map(|path| Tail::open(path)).collect::<Result<Vec<_>>>()?;
+        let tails = client_files
+            .iter()
+            .map(|path| Tail::open(path))
+            .collect::<Result<Vec<_>>>()?;
         let (events, told) = mpsc::channel();
         let accepted = Arc::new(Mutex::new(BTreeMap::new()));
         let finishing = Arc::new(AtomicBool::new(false));
         let failed = Arc::new(AtomicBool::new(false));
         let thread = {
-            let (accepted, finishing, failed) = (accepted.clone(), finishing.clone(), failed.clone());
+            let (accepted, finishing, failed) =
+                (accepted.clone(), finishing.clone(), failed.clone());
             std::thread::Builder::new()
                 .name("recorder".into())
                 .spawn(move || {
@@ -48,7 +52,13 @@ impl Recorder {
                 })
                 .context("start the recorder's thread")?
         };
-        Ok(Recorder { events, accepted, finishing, failed, thread })
+        Ok(Recorder {
+            events,
+            accepted,
+            finishing,
+            failed,
+            thread,
+        })
     }
 
     /// Where others hand in events of their own.
@@ -58,7 +68,10 @@ impl Recorder {
 
     /// How many accepted writes each client host has recorded so far: its completed rounds.
     pub fn rounds(&self) -> BTreeMap<String, u64> {
-        self.accepted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.accepted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Whether recording has stopped on an error, which [`Recorder::finish`] then returns.
@@ -70,7 +83,9 @@ impl Recorder {
     pub fn finish(self) -> Result<()> {
         self.finishing.store(true, Ordering::SeqCst);
         drop(self.events);
-        self.thread.join().map_err(|_| anyhow!("the recorder's thread panicked"))?
+        self.thread
+            .join()
+            .map_err(|_| anyhow!("the recorder's thread panicked"))?
     }
 }
 
@@ -91,7 +106,9 @@ fn record(
             tail.follow(|event| {
                 if event.kind == Kind::Ok && event.f == Function::Write {
                     let mut accepted = accepted.lock().unwrap_or_else(PoisonError::into_inner);
-                    *accepted.entry(host_of(&event.process).to_owned()).or_default() += 1;
+                    *accepted
+                        .entry(host_of(&event.process).to_owned())
+                        .or_default() += 1;
                 }
                 writer.write(event).map_err(Into::into)
             })?;
@@ -114,13 +131,19 @@ struct Tail {
 impl Tail {
     fn open(path: &Path) -> Result<Tail> {
         let file = File::open(path).with_context(|| format!("open {}", path.display()))?;
-        Ok(Tail { path: path.to_owned(), reader: BufReader::new(file), line: Vec::new() })
+        Ok(Tail {
+            path: path.to_owned(),
+            reader: BufReader::new(file),
+            line: Vec::new(),
+        })
     }
 
     /// Hands on every event that has become whole since the last call; the beginning of a line stays for the next.
     fn follow(&mut self, mut each: impl FnMut(&Event<'_>) -> Result<()>) -> Result<()> {
         loop {
-            self.reader.read_until(b'\n', &mut self.line).with_context(|| format!("read {}", self.path.display()))?;
+            self.reader
+                .read_until(b'\n', &mut self.line)
+                .with_context(|| format!("read {}", self.path.display()))?;
             if self.line.last() != Some(&b'\n') {
                 return Ok(());
             }
@@ -129,10 +152,15 @@ impl Tail {
                 Ok(event) => each(&event)?,
                 // A client that is killed while it writes leaves the beginning of a line, which its next life ends.
                 Err(error) if error.is_eof() => {
-                    tracing::warn!("{} has a line that its writer did not live to end", self.path.display());
+                    tracing::warn!(
+                        "{} has a line that its writer did not live to end",
+                        self.path.display()
+                    );
                 }
                 Err(error) => {
-                    return Err(error).with_context(|| format!("an event in {} can't be read", self.path.display()));
+                    return Err(error).with_context(|| {
+                        format!("an event in {} can't be read", self.path.display())
+                    });
                 }
             }
             self.line.clear();
@@ -153,16 +181,34 @@ mod tests {
     #[test]
     fn gathers_clients_and_nemesis_and_counts_accepted_writes() {
         let folder = tempfile::tempdir().unwrap();
-        let (history, part) = (folder.path().join("history.jsonl"), folder.path().join("c1.jsonl"));
+        let (history, part) = (
+            folder.path().join("history.jsonl"),
+            folder.path().join("c1.jsonl"),
+        );
         let mut client = File::create(&part).unwrap();
-        let recorder =
-            Recorder::start(&history, &crate::runner::tests::header(), std::slice::from_ref(&part)).unwrap();
+        let recorder = Recorder::start(
+            &history,
+            &crate::runner::tests::header(),
+            std::slice::from_ref(&part),
+        )
+        .unwrap();
 
-        client.write_all(line(1, Kind::Invoke, Function::Write).as_bytes()).unwrap();
+        client
+            .write_all(line(1, Kind::Invoke, Function::Write).as_bytes())
+            .unwrap();
         let whole = line(3, Kind::Ok, Function::Write);
         let (begin, end) = whole.split_at(10);
         client.write_all(begin.as_bytes()).unwrap();
-        recorder.sink().send(Event::new(2, histories::NEMESIS, 1, Kind::Invoke, Function::Inject)).unwrap();
+        recorder
+            .sink()
+            .send(Event::new(
+                2,
+                histories::NEMESIS,
+                1,
+                Kind::Invoke,
+                Function::Inject,
+            ))
+            .unwrap();
         client.write_all(end.as_bytes()).unwrap();
         client.write_all(b"{\"t\":4,\"process\":\"c1\n").unwrap();
         let rounds = {
@@ -175,6 +221,10 @@ mod tests {
 
         assert_eq!(rounds, BTreeMap::from([("c1".to_owned(), 1)]));
         let text = std::fs::read_to_string(&history).unwrap();
-        assert_eq!(text.lines().count(), 4, "a header and three events:\n{text}");
+        assert_eq!(
+            text.lines().count(),
+            4,
+            "a header and three events:\n{text}"
+        );
     }
 }

@@ -42,7 +42,11 @@ impl Stop {
 
     /// An error once it is time to stop.
     pub fn check(&self) -> Result<()> {
-        if self.is_asked() { Err(Interrupted.into()) } else { Ok(()) }
+        if self.is_asked() {
+            Err(Interrupted.into())
+        } else {
+            Ok(())
+        }
     }
 
     /// Waits until it is time to stop.
