@@ -37,6 +37,7 @@ fn a_working_history_holds_in_all_that_it_speaks_to() {
     let counts = Counts {
         operations: 7,
         grants: 2,
+        outlived: 0,
         writes_accepted: 2,
         writes_rejected: 0,
         unknown: 0,
