@@ -64,7 +64,8 @@ impl Board {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    /// Changes what stands here, in one piece.
+    pub fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let changed = change(&mut self.state());
         self.news.notify_all();
         changed
@@ -110,36 +111,8 @@ impl Board {
         }
     }
 
-    /// Notes what a client reached; whether it is new there.
-    pub fn reached(&self, reached: Reached, once: bool) -> bool {
-        self.change(|state| {
-            let again = once && state.first_at(&reached.client, reached.rule).is_some();
-            if !again {
-                state.reached.push(reached);
-            }
-            !again
-        })
-    }
-
     pub fn unwatched(&self, why: String) {
         self.change(|state| state.unwatched.push(why));
-    }
-
-    pub fn in_place(&self, step: usize, at_ns: u64) {
-        self.change(|state| state.steps[step].in_place_ns = Some(at_ns));
-    }
-
-    /// The fault of this step has healed, or was given up.
-    pub fn over(&self, step: usize) {
-        self.change(|state| state.steps[step].over = true);
-    }
-
-    /// Nothing more will be recorded of this step.
-    pub fn close(&self, step: usize) {
-        self.change(|state| {
-            state.steps[step].over = true;
-            state.steps[step].closed = true;
-        });
     }
 
     pub fn stop(&self, haste: Haste) {
@@ -154,20 +127,6 @@ impl Board {
     pub fn is_settled(&self, step: usize, lasts: bool) -> bool {
         let step = self.state().steps[step];
         step.closed || (lasts && step.in_place_ns.is_some())
-    }
-
-    /// Notes that a client is let go on from a point, if it waits there and `may` says so; whether it was this call.
-    pub fn let_go(&self, client: &str, rule: u32, may: impl FnOnce(&State) -> bool) -> bool {
-        let mut state = self.state();
-        let waits = state.first_at(client, rule).is_some();
-        let key = (client.to_owned(), rule);
-        if !waits || state.let_go.contains_key(&key) || !may(&state) {
-            return false;
-        }
-        state.let_go.insert(key, monotonic_ns());
-        drop(state);
-        self.news.notify_all();
-        true
     }
 
     pub fn let_go_ns(&self, client: &str, rule: u32) -> Option<u64> {
@@ -187,6 +146,42 @@ impl Board {
 }
 
 impl State {
+    /// Notes what a client reached; whether it is new here.
+    pub fn reached(&mut self, reached: Reached, once: bool) -> bool {
+        let again = once && self.first_at(&reached.client, reached.rule).is_some();
+        if !again {
+            self.reached.push(reached);
+        }
+        !again
+    }
+
+    /// The fault of this step was injected.
+    pub fn in_place(&mut self, step: usize, at_ns: u64) {
+        self.steps[step].in_place_ns = Some(at_ns);
+    }
+
+    /// The fault of this step has healed, or was given up.
+    pub fn over(&mut self, step: usize) {
+        self.steps[step].over = true;
+    }
+
+    /// Nothing more will be recorded of this step.
+    pub fn close(&mut self, step: usize) {
+        self.steps[step].over = true;
+        self.steps[step].closed = true;
+    }
+
+    /// Notes that a client is let go on from a point; whether it waits there and was not let go before.
+    pub fn let_go(&mut self, client: &str, rule: u32) -> bool {
+        let waits = self.first_at(client, rule).is_some();
+        let key = (client.to_owned(), rule);
+        if !waits || self.let_go.contains_key(&key) {
+            return false;
+        }
+        self.let_go.insert(key, monotonic_ns());
+        true
+    }
+
     pub fn stopping(&self) -> Option<Haste> {
         self.stopping
     }
@@ -343,7 +338,7 @@ mod tests {
     #[test]
     fn an_event_counts_only_after_every_earlier_fault() {
         let board = Board::new(3);
-        board.reached(reached("c2", 1, 10, 20), false);
+        board.change(|state| state.reached(reached("c2", 1, 10, 20), false));
         let after = |step| {
             board
                 .state()
@@ -352,32 +347,33 @@ mod tests {
         };
         assert_eq!(after(0), Some(20));
         assert_eq!(after(1), None);
-        board.in_place(0, 20);
+        board.change(|state| state.in_place(0, 20));
         assert_eq!(after(1), None);
-        board.reached(reached("c2", 1, 15, 30), false);
+        board.change(|state| state.reached(reached("c2", 1, 15, 30), false));
         assert_eq!(after(1), Some(30));
         assert_eq!(after(2), None);
-        board.close(1);
+        board.change(|state| state.close(1));
         assert_eq!(after(2), Some(30));
     }
 
     #[test]
     fn an_operation_invoked_before_the_fault_does_not_end_it() {
         let board = Board::new(1);
-        board.reached(reached("c2", 1, 10, 30), false);
+        board.change(|state| state.reached(reached("c2", 1, 10, 30), false));
         assert!(!board.state().completed_since("c2", 1, 20));
-        board.reached(reached("c2", 1, 20, 40), false);
+        board.change(|state| state.reached(reached("c2", 1, 20, 40), false));
         assert!(board.state().completed_since("c2", 1, 20));
     }
 
     #[test]
     fn a_client_is_let_go_once() {
         let board = Board::new(1);
-        assert!(!board.let_go("c1", 1, |_| true), "it is not there yet");
-        assert!(board.reached(reached("c1", 1, 5, 5), true));
-        assert!(!board.reached(reached("c1", 1, 9, 9), true));
-        assert!(!board.let_go("c1", 1, |_| false));
-        assert!(board.let_go("c1", 1, |_| true));
-        assert!(!board.let_go("c1", 1, |_| true));
+        let let_go = || board.change(|state| state.let_go("c1", 1));
+        assert!(!let_go(), "it is not there yet");
+        assert!(board.change(|state| state.reached(reached("c1", 1, 5, 5), true)));
+        assert!(!board.change(|state| state.reached(reached("c1", 1, 9, 9), true)));
+        assert!(let_go());
+        assert!(!let_go());
+        assert!(board.let_go_ns("c1", 1).is_some());
     }
 }

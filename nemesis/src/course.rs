@@ -163,8 +163,7 @@ impl<'a> Course<'a> {
         };
         match strike.inject(&mut self.hands, trigger) {
             Ok(at_ns) => {
-                self.engine.board.in_place(self.step, at_ns);
-                self.engine.let_go_after(self.step);
+                self.engine.in_place(self.step, at_ns);
                 Some(InPlace {
                     strike,
                     triggered_ns: trigger.at_ns(),
@@ -294,8 +293,7 @@ impl<'a> Course<'a> {
         let healed_ns = monotonic_ns();
         self.record(healed_ns, Function::Heal, Kind::Invoke, engine, None, None);
         let healed = in_place.strike.heal(&mut self.healing);
-        self.engine.board.over(self.step);
-        self.engine.let_go_after(self.step);
+        self.engine.over(self.step);
         let over = healed.and_then(|()| self.await_over(in_place.strike.as_mut(), ending));
         let (kind, mut evidence, error) = match over {
             Ok(Some(evidence)) => (Kind::Ok, evidence, None),
@@ -353,8 +351,7 @@ struct Closed<'a> {
 
 impl Drop for Closed<'_> {
     fn drop(&mut self) {
-        self.engine.board.close(self.step);
-        self.engine.let_go_after(self.step);
+        self.engine.close(self.step);
     }
 }
 

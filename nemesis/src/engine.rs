@@ -11,7 +11,7 @@ use containers::agent::monotonic_ns;
 use containers::agent::protocol::{Action, Notice, Rule, Signal};
 use histories::{Event, Plan};
 
-use crate::board::{Board, Haste};
+use crate::board::{Board, Haste, State};
 use crate::course::Course;
 use crate::faults::{self, FaultError};
 use crate::hands::Hands;
@@ -161,24 +161,43 @@ impl Engine {
         with.map_or(&[], |armed| armed.steps.as_slice())
     }
 
-    /// Lets the client go on that a point of `step` holds, once all faults of that point are in place, and those that
-    /// consist in holding it are over.
-    pub fn let_go_after(&self, step: usize) {
-        if let Some(armed) = self.armed.iter().find(|armed| armed.steps.contains(&step)) {
-            self.let_go(armed);
+    /// The fault of a step was injected.
+    pub fn in_place(&self, step: usize, at_ns: u64) {
+        self.change(step, |state| state.in_place(step, at_ns));
+    }
+
+    /// The fault of a step has healed.
+    pub fn over(&self, step: usize) {
+        self.change(step, |state| state.over(step));
+    }
+
+    /// The course of a step has come to its end.
+    pub fn close(&self, step: usize) {
+        self.change(step, |state| state.close(step));
+    }
+
+    /// Changes how far a step has come, and lets the client go on that its point holds, if nothing else keeps it there.
+    fn change(&self, step: usize, change: impl FnOnce(&mut State)) {
+        let armed = self.armed.iter().find(|armed| armed.steps.contains(&step));
+        // In one piece, so that nobody sees the step changed and the client still kept.
+        let goes = self.board.change(|state| {
+            change(state);
+            armed.filter(|armed| self.let_go(state, armed))
+        });
+        if let Some(armed) = goes {
+            self.proceed(&armed.client, &armed.rule);
         }
     }
 
-    fn let_go(&self, armed: &Armed) {
-        let let_go = self.board.let_go(&armed.client, armed.rule.rule, |state| {
-            armed.steps.iter().all(|step| {
-                let holds = self.holds(*step, &armed.client) && !self.sabotage;
-                state.is_begun(*step) && (!holds || state.is_over(*step))
-            })
+    /// A client goes on once all faults of the point are in place, and those that consist in holding it are over.
+    /// Whether this is the moment.
+    fn let_go(&self, state: &mut State, armed: &Armed) -> bool {
+        let may_go = armed.steps.iter().all(|step| {
+            let holds = self.holds(*step, &armed.client) && !self.sabotage;
+            state.is_begun(*step) && (!holds || state.is_over(*step))
         });
-        if let_go && armed.rule.action == Action::Hold {
-            self.proceed(&armed.client, &armed.rule);
-        }
+        // A client that was stopped goes on when its pause heals.
+        may_go && state.let_go(&armed.client, armed.rule.rule) && armed.rule.action == Action::Hold
     }
 
     fn holds(&self, step: usize, client: &str) -> bool {
@@ -285,10 +304,12 @@ impl Engine {
             return;
         };
         let is_point = armed.rule.action != Action::Tell;
-        if self.board.reached(reached, is_point) {
-            self.let_go(armed);
-        } else {
-            // A client in its second life comes to the point again; it has done its duty.
+        let (is_new, goes) = self.board.change(|state| {
+            let is_new = state.reached(reached, is_point);
+            (is_new, is_new && self.let_go(state, armed))
+        });
+        // A client in its second life comes to the point again, which has done its duty.
+        if goes || !is_new {
             self.proceed(&armed.client, &armed.rule);
         }
     }

@@ -127,6 +127,15 @@ impl Board {
         answer_all(go, answer);
     }
 
+    /// The rules that hold a client now.
+    pub fn held(&self) -> Vec<u32> {
+        lock(&self.state)
+            .held
+            .iter()
+            .map(|held| held.rule)
+            .collect()
+    }
+
     /// Forgets a client whose connection is gone.
     pub fn forget(&self, connection: u64) {
         let mut state = lock(&self.state);

@@ -274,6 +274,14 @@ impl Agent {
         self.done(Request::Proceed { rule })
     }
 
+    /// The rules that hold a client now.
+    pub fn held(&mut self) -> Result<Vec<u32>, AgentError> {
+        match self.ask(Request::Held, SLACK)? {
+            Reply::Held { rules } => Ok(rules),
+            other => Err(self.unexpected("held", &other)),
+        }
+    }
+
     /// Turns the connection into one that carries the host's notices, those since the last [`Agent::arm`] included.
     pub fn watch(mut self) -> Result<Watch, AgentError> {
         self.send(&Request::Watch, "watch")?;
@@ -437,6 +445,7 @@ fn name_of(request: &Request) -> String {
         Request::Put { path, .. } => format!("put {}", path.display()),
         Request::Arm { rules } => format!("arm {} rules", rules.len()),
         Request::Proceed { rule } => format!("proceed {rule}"),
+        Request::Held => "held".to_owned(),
         Request::Watch => "watch".to_owned(),
         Request::Reached { rule, .. } => format!("reached {rule}"),
     }

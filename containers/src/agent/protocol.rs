@@ -75,6 +75,8 @@ pub enum Request {
         /// The rule that holds it.
         rule: u32,
     },
+    /// Which rules hold a client now? Answered by [`Reply::Held`].
+    Held,
     /// From now on this connection carries the host's [`Notice`]s, those since the last [`Request::Arm`] included.
     Watch,
     /// By a client: it is at what `rule` names. Answered by [`Reply::Done`] when it may go on.
@@ -192,6 +194,11 @@ pub enum Reply {
         shown_ns: u64,
         /// How the processes are now.
         status: Status,
+    },
+    /// Whom [`Action::Hold`] keeps waiting now.
+    Held {
+        /// The rules by which, in the order in which the clients came.
+        rules: Vec<u32>,
     },
     /// How a process is.
     Status(Status),

@@ -130,6 +130,9 @@ impl Session {
             Request::Arm { rules } => {
                 done(line_of(&Reply::Done).map(|answer| self.shared.board.arm(&rules, &answer)))
             }
+            Request::Held => Ok(Reply::Held {
+                rules: self.shared.board.held(),
+            }),
             Request::Proceed { rule } => {
                 done(line_of(&Reply::Done).map(|answer| self.shared.board.proceed(rule, &answer)))
             }

@@ -70,6 +70,7 @@ fn a_held_client_goes_on_at_proceed() {
     assert_eq!(op_of(&next(&mut watch)), 1);
     agent.proceed(2).unwrap();
     host.expect_log_of_client("life 1\n");
+    assert_eq!(agent.held().unwrap(), [1]);
     agent.proceed(1).unwrap();
     assert_eq!(op_of(&next(&mut watch)), 2);
     host.expect_log_of_client("life 1\npassed 1\n");
@@ -77,6 +78,7 @@ fn a_held_client_goes_on_at_proceed() {
     // Another arming lets go whoever is held.
     arm(&mut agent, Action::Tell);
     host.expect_log_of_client("life 1\npassed 1\npassed 2\n");
+    assert!(agent.held().unwrap().is_empty());
 }
 
 #[test]

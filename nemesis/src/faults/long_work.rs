@@ -1,14 +1,15 @@
 //! `long-work`: a client's work takes long. It is held at a point of its own, alive, and its clocks go on.
 //!
-//! Unlike a pause this stops no thread: the client waits at the point for its agent's answer. What shows that it waits is
-//! that it completes nothing meanwhile, though its completions are listened for.
+//! Unlike a pause this stops no thread: the client waits at the point for its agent's answer. What shows it is that the
+//! agent still owes the answer when the fault ends, and that the client has completed nothing meanwhile, though its
+//! completions are listened for.
 
 use containers::agent::{Agent, monotonic_ns};
 use serde_json::json;
 
 use super::{Evidence, Fault, FaultError, Lasting, Patience, Strike, Target};
 use crate::hands::Hands;
-use crate::hosts::Role;
+use crate::hosts::{CLIENT, Role};
 use crate::trigger::{Reached, Trigger};
 
 /// See the module.
@@ -96,15 +97,16 @@ impl Strike for Holding {
         let Some(reached) = &self.reached else {
             return Ok(None);
         };
+        if hands.let_go_ns(&self.host, reached.rule).is_some() {
+            return Ok(None);
+        }
+        let held = hands.observe(&self.host, |agent| agent.held())?;
         let now_ns = monotonic_ns();
         let meanwhile = hands.completed(&self.host, reached.reached_ns, now_ns);
-        if !meanwhile.is_empty() {
+        if !held.contains(&reached.rule) || !meanwhile.is_empty() {
             return Ok(None);
         }
-        let status = hands.observe(&self.host, |agent| agent.look(crate::hosts::CLIENT))?;
-        if status.states.is_empty() {
-            return Ok(None);
-        }
+        let status = hands.observe(&self.host, |agent| agent.look(CLIENT))?;
         let mut evidence = Evidence::new();
         let held_us = now_ns.saturating_sub(reached.reached_ns) / 1_000;
         evidence.insert("held_us".to_owned(), json!(held_us));

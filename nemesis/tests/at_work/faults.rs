@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use containers::agent::Agent;
 use containers::agent::protocol::{Command, Signal};
+use containers::agent::{Agent, monotonic_ns};
 use containers::services::Service;
 use containers::site::{Site, SiteRequest};
 use containers::topologies;
@@ -66,12 +66,12 @@ impl Stage {
     }
 
     fn run(&self, fault: &str) -> Run {
-        Run::start(&self.plan(fault), self.site.clone(), false)
+        Run::start(&self.plan(fault), self.site.clone(), monotonic_ns(), false)
     }
 
     /// With nothing done nothing may show: runs a fault so, to its end.
     fn expect_nothing_with_tied_hands(&self, fault: &str) {
-        let run = Run::start(&self.plan(fault), self.site.clone(), true);
+        let run = Run::start(&self.plan(fault), self.site.clone(), monotonic_ns(), true);
         run.wait_for(0, Function::Inject, false);
         // Traffic, for those faults that can show only on it.
         self.ping("s1");

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use containers::agent::monotonic_ns;
 use histories::{Event, Function, Kind, Plan};
 use nemesis::{Hosts, Nemesis};
 
@@ -19,11 +18,11 @@ pub struct Run {
 
 impl Run {
     /// Sets out to carry out a plan, whose rules are armed.
-    pub fn start(plan: &Plan, hosts: Arc<dyn Hosts>, sabotage: bool) -> Run {
+    pub fn start(plan: &Plan, hosts: Arc<dyn Hosts>, base_ns: u64, sabotage: bool) -> Run {
         let events = Arc::new(Mutex::new(Vec::new()));
         let sink = Arc::clone(&events);
         let tell = move |event| sink.lock().unwrap().push(event);
-        let nemesis = Nemesis::start(plan.clone(), hosts, monotonic_ns(), tell, sabotage);
+        let nemesis = Nemesis::start(plan.clone(), hosts, base_ns, tell, sabotage);
         Run {
             nemesis: Some(nemesis),
             events,

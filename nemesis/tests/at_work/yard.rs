@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command as Program};
 use std::sync::Arc;
 
-use containers::agent::Agent;
 use containers::agent::protocol::{Command, Signal};
+use containers::agent::{Agent, monotonic_ns};
 use containers::services::{Member, SERVER, Service};
 use histories::Plan;
 use nemesis::faults::FaultError;
@@ -87,6 +87,7 @@ impl Yard {
 
     /// Arms the rules of a plan and starts the clients, and the nemesis with them.
     pub fn run(self: &Arc<Yard>, plan: &Plan, sabotage: bool) -> Run {
+        let base_ns = monotonic_ns();
         for client in ["c1", "c2"] {
             let rules = rules_for(plan, client, sabotage);
             let path = self.folder.path().join(format!("{client}.json"));
@@ -100,7 +101,7 @@ impl Yard {
             };
             agent.start(CLIENT, command).unwrap();
         }
-        Run::start(plan, self.clone(), sabotage)
+        Run::start(plan, self.clone(), base_ns, sabotage)
     }
 }
 
