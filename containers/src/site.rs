@@ -1,5 +1,6 @@
 //! A site: a topology that runs, with a storage and clients beside it, each in a host of its own.
 
+mod real_time;
 mod servers;
 mod start;
 

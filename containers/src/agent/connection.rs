@@ -152,6 +152,11 @@ impl Agent {
         &self.host
     }
 
+    /// The process id of the agent as this process sees it; nothing where it cannot be seen.
+    pub fn pid(&self) -> Option<i32> {
+        self.lines.peer().filter(|pid| *pid > 0)
+    }
+
     /// Asks whether the agent is there; answers how its threads are scheduled (`rr 1`, `nice -10, slice 0.5 ms`, `slice 0.5 ms`,
     /// `normal`), which
     /// decides how soon a pause takes hold on a busy machine.

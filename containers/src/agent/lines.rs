@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
 
 /// How much is read from the socket at a time.
 const CHUNK: usize = 16 * 1024;
@@ -29,6 +31,12 @@ impl Lines {
             pending: Vec::new(),
             searched: 0,
         }
+    }
+
+    /// The process id of the other side; 0 where it is in a namespace that cannot be seen from here.
+    pub fn peer(&self) -> Option<i32> {
+        let credentials = getsockopt(&self.stream, PeerCredentials).ok()?;
+        Some(credentials.pid())
     }
 
     /// Sends a line, which ends as a line does; an error if it is not taken within `bound`.

@@ -23,24 +23,39 @@ const SLICE_NS: u64 = 500_000;
 /// Schedules the calling thread as early as the host's capabilities allow, and says how it runs now: `rr 1`,
 /// `nice -10, slice 0.5 ms`, `slice 0.5 ms` or `normal`. What the thread starts is scheduled as usual.
 pub fn raise() -> String {
-    let mut wanted = attributes();
-    wanted.sched_flags = libc::SCHED_FLAG_RESET_ON_FORK as u64;
-    wanted.sched_policy = libc::SCHED_RR as u32;
-    wanted.sched_priority = REAL_TIME_PRIORITY;
-    if set(0, &wanted).is_ok() {
+    let mut usual = attributes();
+    usual.sched_flags = libc::SCHED_FLAG_RESET_ON_FORK as u64;
+    if set(0, &real_time(usual)).is_ok() {
         return format!("rr {REAL_TIME_PRIORITY}");
     }
-    wanted.sched_policy = libc::SCHED_OTHER as u32;
-    wanted.sched_priority = 0;
-    wanted.sched_nice = NICE;
-    wanted.sched_runtime = SLICE_NS;
-    if set(0, &wanted).is_ok() {
+    if set(0, &early(usual)).is_ok() {
         return format!("nice {NICE}, slice 0.5 ms");
     }
-    wanted.sched_nice = 0;
+    let mut wanted = usual;
+    wanted.sched_runtime = SLICE_NS;
     match set(0, &wanted) {
         Ok(()) => "slice 0.5 ms".to_owned(),
         Err(_) => "normal".to_owned(),
+    }
+}
+
+/// The attributes of a thread that runs before all ordinary ones.
+fn real_time(usual: libc::sched_attr) -> libc::sched_attr {
+    libc::sched_attr {
+        sched_policy: libc::SCHED_RR as u32,
+        sched_priority: REAL_TIME_PRIORITY,
+        sched_nice: 0,
+        sched_runtime: 0,
+        ..usual
+    }
+}
+
+/// The attributes of an ordinary thread that runs early.
+fn early(usual: libc::sched_attr) -> libc::sched_attr {
+    libc::sched_attr {
+        sched_nice: usual.sched_nice.min(NICE),
+        sched_runtime: SLICE_NS,
+        ..usual
     }
 }
 
@@ -65,10 +80,7 @@ impl Urged {
                 continue;
             };
             usual.sched_runtime = 0;
-            let mut urged = usual;
-            urged.sched_runtime = SLICE_NS;
-            urged.sched_nice = usual.sched_nice.min(NICE);
-            if set(thread, &urged).is_ok() {
+            if set(thread, &real_time(usual)).is_ok() || set(thread, &early(usual)).is_ok() {
                 self.threads.push((thread, usual));
             }
         }
@@ -154,9 +166,11 @@ mod tests {
             println!("skipped: a lower niceness needs CAP_SYS_NICE");
             return;
         };
-        assert_eq!(get(thread).unwrap().sched_nice, NICE);
+        let during = get(thread).unwrap();
+        assert!(during.sched_policy == libc::SCHED_RR as u32 || during.sched_nice == NICE);
         drop(urged);
         let after = get(thread).unwrap();
+        assert_eq!(after.sched_policy, before.sched_policy);
         assert_eq!(after.sched_nice, before.sched_nice);
         assert_eq!(after.sched_runtime, before.sched_runtime);
     }

@@ -17,9 +17,9 @@ use testcontainers::core::{AccessMode, Mount};
 use testcontainers::runners::AsyncRunner as _;
 use testcontainers::{GenericImage, ImageExt as _, TestcontainersError};
 
-use super::servers;
 use super::{CLIENT_STAGE, Host, Role, STORAGE, STORAGE_SERVICE, Site, SiteRequest};
-use crate::agent::Agent;
+use super::{real_time, servers};
+use crate::agent::{Agent, AgentError};
 use crate::bundle::Bundle;
 use crate::images::{self, Image};
 use crate::owner;
@@ -271,7 +271,7 @@ impl Ground {
         let deadline = Instant::now() + AGENT_WITHIN;
         let mut look_at_container = Instant::now() + CONTAINER_PAUSE;
         loop {
-            match Agent::connect(&host.socket).and_then(|mut agent| agent.hello()) {
+            match greet(&host.socket) {
                 Ok(scheduling) => {
                     tracing::debug!(
                         "host {}: the agent is up, scheduled {scheduling}",
@@ -327,6 +327,18 @@ impl Ground {
             ),
         }
     }
+}
+
+/// Asks an agent whether it is there, and lets it have real time if it has none; how it is scheduled.
+fn greet(socket: &Path) -> Result<String, AgentError> {
+    let mut agent = Agent::connect(socket)?;
+    let scheduling = agent.hello()?;
+    let moved = !scheduling.starts_with("rr") && agent.pid().is_some_and(real_time::allow);
+    if !moved {
+        return Ok(scheduling);
+    }
+    // Each connection has a thread of its own, and only a new one asks anew.
+    Agent::connect(socket)?.hello()
 }
 
 /// Docker's own words, out of what is wrapped around them.
