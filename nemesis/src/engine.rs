@@ -36,8 +36,9 @@ impl Nemesis {
     /// Sets out to inject the faults of `plan`. To be called when the clients' rules are armed (see
     /// [`rules_for`](crate::rules_for)) and the clients start: triggers by time count from here.
     ///
-    /// `base_ns` is the run's base, in nanoseconds of CLOCK_MONOTONIC; `sink` is given the events in the order of their
-    /// times. With `sabotage` nothing is done to any host, and no evidence must show.
+    /// `base_ns` is the run's base, in nanoseconds of CLOCK_MONOTONIC; `sink` is given the events as they become known,
+    /// which is not quite the order of their times. With `sabotage` nothing is done to any host, and no evidence must
+    /// show.
     pub fn start(
         plan: Plan,
         hosts: Arc<dyn Hosts>,

@@ -1,6 +1,4 @@
-//! Writes down what faults do, in the order of time.
-
-use std::sync::{Mutex, PoisonError};
+//! Writes down what faults do.
 
 use histories::{Event, Function, Kind, NEMESIS};
 
@@ -9,11 +7,10 @@ use crate::faults::Evidence;
 /// What takes the events.
 type Sink = Box<dyn Fn(Event<'static>) + Send + Sync>;
 
-/// Gives events their times, which never go back, and hands them on.
+/// Makes events and hands them on.
 pub(crate) struct Recorder {
     sink: Sink,
     base_ns: u64,
-    last: Mutex<u64>,
 }
 
 /// What an event says beside its time.
@@ -33,7 +30,6 @@ impl Recorder {
         Recorder {
             sink: Box::new(sink),
             base_ns,
-            last: Mutex::new(0),
         }
     }
 
@@ -42,13 +38,11 @@ impl Recorder {
         at_ns.saturating_sub(self.base_ns)
     }
 
-    /// Records an event of `at_ns`, or of the last event's time if that is later.
+    /// Records an event of `at_ns`.
     pub fn record(&self, at_ns: u64, record: Record<'_>) {
-        // The lock is kept while the event is handed on, so that events arrive in the order of their times.
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        *last = self.since_base(at_ns).max(*last);
+        let t = self.since_base(at_ns);
         let op = operation(record.step, record.f);
-        let mut event = Event::new(*last, NEMESIS, op, record.kind, record.f);
+        let mut event = Event::new(t, NEMESIS, op, record.kind, record.f);
         event.step = Some(record.step);
         event.fault = Some(record.fault.to_owned().into());
         event.on = Some(vec![record.on.to_owned()]);
