@@ -75,8 +75,8 @@ impl Nemesis {
         }
     }
 
-    /// Whether every fault was injected and has healed, or was given up. One that lasts until the run ends counts as soon
-    /// as it is in place.
+    /// Whether every fault was injected and has healed, or was given up. One that lasts until the run ends counts as
+    /// soon as it is in place.
     pub fn settled(&self) -> bool {
         let faults = &self.engine.plan.faults;
         faults.iter().enumerate().all(|(step, fault)| {

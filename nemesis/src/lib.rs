@@ -1,8 +1,8 @@
 //! What goes wrong: faults, triggers, and the scenarios that arrange them.
 //!
-//! A [`Scenario`] is read from a TOML file and resolved into a [`Plan`](histories::Plan) for one lock service. [`Nemesis`]
-//! carries a plan's faults out on the [`Hosts`] of a run: it waits for each trigger, injects, gathers evidence, heals, and
-//! records all of it as events of the history. What the faults are stands in [`faults`].
+//! A [`Scenario`] is read from a TOML file and resolved into a [`Plan`](histories::Plan) for one lock service.
+//! [`Nemesis`] carries a plan's faults out on the [`Hosts`] of a run: it waits for each trigger, injects, gathers
+//! evidence, heals, and records all of it as events of the history. What the faults are stands in [`faults`].
 //!
 //! Nothing here knows a lock service, and nothing here ever sees a verdict.
 

@@ -1,8 +1,8 @@
 //! `clock-step`: the wall clock of a server jumps, and jumps back when the fault ends.
 //!
 //! The server runs under libfaketime, which reads the offset from a file. Its monotonic clock, the host's clock and all
-//! other processes stay as they are. The server itself shows the step: asked for the time through its own protocol, it is
-//! off by that much from the machine's clock.
+//! other processes stay as they are. The server itself shows the step: asked for the time through its own protocol, it
+//! is off by that much from the machine's clock.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,7 +1,8 @@
 //! `delay`: packets that leave a host are held for a while, all of them or those to one host or port.
 //!
 //! By `netem` where the kernel has it, else by a netfilter queue; the evidence says which. When the fault ends, what is
-//! held goes on its way at once (with `netem`: is sent again by TCP). A delay shows only when there is a packet to hold.
+//! held goes on its way at once (with `netem`: is sent again by TCP). A delay shows only when there is a packet to
+//! hold.
 
 use std::net::Ipv4Addr;
 use std::path::Path;

@@ -2,8 +2,8 @@
 //!
 //! A [`Fault`] is a value that says what it is, what it may strike and what it has to be told. [`Fault::begin`] makes a
 //! [`Strike`] of it, one planned fault on one host: it acts, shows by *evidence* that the fault took hold, heals, and
-//! shows that it is over. A strike acts through [`Hands::act`] and looks through [`Hands::observe`] alone. With its hands
-//! tied (sabotage) an action does nothing, so that a strike that shows evidence all the same is found out.
+//! shows that it is over. A strike acts through [`Hands::act`] and looks through [`Hands::observe`] alone. With its
+//! hands tied (sabotage) an action does nothing, so that a strike that shows evidence all the same is found out.
 
 mod clock_step;
 mod crash;

@@ -1,7 +1,7 @@
 //! `pause`: SIGSTOP to every thread of a client or a server, and SIGCONT when it ends.
 //!
-//! A client that is paused at a point of its own is stopped by its agent before the client is answered, so that the pause
-//! falls exactly there. A pause is no partition: the kernel goes on accepting what is sent to the process.
+//! A client that is paused at a point of its own is stopped by its agent before the client is answered, so that the
+//! pause falls exactly there. A pause is no partition: the kernel goes on accepting what is sent to the process.
 
 use std::time::Duration;
 

@@ -26,7 +26,8 @@ const TELL: Duration = Duration::from_millis(5);
 /// How many packets the kernel may have in the queue.
 const PACKETS_MAX: u32 = 65_536;
 
-/// How much of each packet is copied to us, in bytes. Nothing of it is looked at, and a small copy keeps held packets small.
+/// How much of each packet is copied to us, in bytes. Nothing of it is looked at, and a small copy keeps held packets
+/// small.
 const COPIED: u16 = 64;
 
 /// What the holder did so far.

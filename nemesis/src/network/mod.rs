@@ -1,7 +1,7 @@
 //! Faults of the network, made inside a host on the packets that leave it.
 //!
-//! [`Traffic`] says which packets. Two means are there to hold them: [`netem`], a queueing discipline of the kernel, and
-//! [`nfqueue`], a process of ours that the kernel hands every packet and that gives it back later. Many kernels (of
+//! [`Traffic`] says which packets. Two means are there to hold them: [`netem`], a queueing discipline of the kernel,
+//! and [`nfqueue`], a process of ours that the kernel hands every packet and that gives it back later. Many kernels (of
 //! clouds, of WSL, of CI runners) lack the first.
 
 pub(crate) mod holder;

@@ -1,8 +1,8 @@
 //! Holds packets by `netem`, a queueing discipline of the kernel.
 //!
-//! The host's device gets a `prio` root once, with a band for each fault, and keeps it: taking a root away drops what is
-//! in it. A fault hangs a `netem` below its band and a filter that leads its traffic there. When it heals, filter and
-//! `netem` go. What was held then is dropped, since the kernel cannot give it back early, and TCP sends it again.
+//! The host's device gets a `prio` root once, with a band for each fault, and keeps it: taking a root away drops what
+//! is in it. A fault hangs a `netem` below its band and a filter that leads its traffic there. When it heals, filter
+//! and `netem` go. What was held then is dropped, since the kernel cannot give it back early, and TCP sends it again.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Holds packets by a netfilter queue and a process of ours, the [`holder`](super::holder).
 //!
-//! The rules stand in a chain of our own, which one rule in OUTPUT leads to while the fault lasts; no other rule is ever
-//! touched. They bypass the queue when nobody listens: a holder that died makes no partition of a delay, and its figures
-//! no longer move.
+//! The rules stand in a chain of our own, which one rule in OUTPUT leads to while the fault lasts; no other rule is
+//! ever touched. They bypass the queue when nobody listens: a holder that died makes no partition of a delay, and its
+//! figures no longer move.
 
 use std::time::Duration;
 

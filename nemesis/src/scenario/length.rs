@@ -1,7 +1,7 @@
 //! Lengths of time as a scenario writes them: `500ms`, `2s`, `0.5 ttl`, `ttl + 200ms`.
 //!
-//! A length is a sum of terms, each a number and a unit, joined by `+` or `-`. Units are `ms`, `s`, `min` and `ttl`, the
-//! time to live that the run ends up with. `ttl` alone is `1 ttl`; a number has at most three decimals.
+//! A length is a sum of terms, each a number and a unit, joined by `+` or `-`. Units are `ms`, `s`, `min` and `ttl`,
+//! the time to live that the run ends up with. `ttl` alone is `1 ttl`; a number has at most three decimals.
 
 use std::fmt;
 
