@@ -1,7 +1,8 @@
 //! What a history must be like for the checker to say of anything that it holds.
 //!
-//! A failed assumption never hides a violation: a flawed event may end a hold, but never begins one and never adds a
-//! write, so that no flaw of the record can make up a violation.
+//! A failed assumption never hides a violation. So that no flaw of the record makes one up, a flawed event may end a
+//! hold, but never begins one and never adds a write; and what is proven by the absence of an event (nobody holds the
+//! lock, no write made this version) is not proven by a record that lost some.
 
 use crate::faults::{Faults, Quiet};
 use crate::operations::Record;
@@ -40,6 +41,21 @@ impl Flaws {
             Some((.., times)) => *times += 1,
             None => self.found.push((flaw, sentence(), 1)),
         }
+    }
+
+    /// Whether events were left aside, so that what they told is not known.
+    pub(crate) fn lose_events(&self) -> bool {
+        let lost = |flaw: Flaw| matches!(flaw, Flaw::Duplicate | Flaw::Uninvoked | Flaw::Mismatch);
+        self.found.iter().any(|&(flaw, ..)| lost(flaw))
+    }
+
+    /// Whether clients may have held locks by other grants than those that are known.
+    pub(crate) fn hide_holds(&self) -> bool {
+        self.lose_events()
+            || self
+                .found
+                .iter()
+                .any(|&(flaw, ..)| flaw == Flaw::NotGranted)
     }
 
     fn sentences(mut self) -> impl Iterator<Item = String> {
@@ -245,6 +261,16 @@ mod tests {
     }
 
     #[test]
+    fn of_two_operations_with_one_id_neither_is_known_to_have_completed() {
+        let twice = "50 c1 write#5 value=x\n51 c2 write#5 value=y\n52 c1 write#5 ok version=3";
+        let verdict = with(&format!(
+            "{twice}\n53 c2 read#6\n54 c2 read#6 ok version=3 value=y"
+        ))
+        .verdict();
+        assert_eq!(verdict.outcome, Answer::Unknown, "{verdict:#?}");
+    }
+
+    #[test]
     fn something_is_granted_and_written() {
         assert_eq!(
             failures(&timeline("10 c1 acquire#1\n11 c1 acquire#1 fail")),
@@ -375,6 +401,27 @@ mod tests {
             [
                 "fault `pause` on c1 healed after 26.7 ms, before c3 completed the `write` (ok) that it was to last for",
             ]
+        );
+    }
+
+    #[test]
+    fn what_was_begun_before_a_fault_is_not_what_it_lasts_for() {
+        let heal = HEAL.replace("30", "60").replace("31", "61");
+        let until = |begun: u64| {
+            faulty(INJECT, &heal)
+                .until("c2", "read", "ok")
+                .and(&format!("{begun} c2 read#21 grant=11\n50 c2 read#21 ok version=2"))
+                .and("70 c1 acquire#31\n71 c1 acquire#31 ok token=9\n72 c1 write#32 grant=31 value=c\n73 c1 write#32 info")
+                .and("80 storage log#9\n81 storage accepted#3 version=1\n81 storage accepted#13 version=2")
+                .and("81 storage accepted#32 version=3\n82 storage log#9 ok entries=3")
+        };
+        assert_eq!(until(49).verdict().assumptions, Vec::<String>::new());
+        let early = until(19).verdict().assumptions;
+        assert!(
+            early
+                .iter()
+                .any(|failure| failure.contains("before c2 completed the `read` (ok)")),
+            "{early:?}"
         );
     }
 

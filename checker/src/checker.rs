@@ -98,8 +98,9 @@ impl Checker {
         record.other_unknown += open.values().filter(without_table).count() as u64;
         end_with_their_processes(&mut record, &faults, complete);
         let storage = StorageOrder::new(&record, &mut flaws);
-        let assumptions = assumptions::failures(&record, &storage, &faults, flaws, complete);
         let grants = Grants::new(&record);
+        let (lost_events, hidden_holds) = (flaws.lose_events(), flaws.hide_holds());
+        let assumptions = assumptions::failures(&record, &storage, &faults, flaws, complete);
         let case = Case {
             record: &record,
             grants,
@@ -107,6 +108,8 @@ impl Checker {
             faults: &faults,
             plan: &self.plan,
             complete,
+            lost_events,
+            hidden_holds,
         };
         let chosen = chosen(&self.options, &case);
         let measured = chosen

@@ -1,7 +1,7 @@
 //! When each grant was held for certain, how long its client believed in it, and which grant is later than which.
 
 use crate::faults::Faults;
-use crate::operations::{Acquire, Call, Completion, Extend, NEVER, Record, Why};
+use crate::operations::{Acquire, Call, Completion, Extend, NEVER, Process, Record, Why};
 
 /// A time in which a grant was held: from `start` up to, but not including, `end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -84,30 +84,37 @@ pub(crate) fn end_with_their_processes(record: &mut Record, faults: &Faults, com
         }
     }
     for row in 0..record.acquires.len() {
-        let call = record.acquires[row].call;
+        let Acquire { call, end, .. } = record.acquires[row];
         let process = &record.processes[call.process as usize];
-        let crash = process
-            .crashes
-            .iter()
-            .filter(|crash| call.completed <= crash.completed)
-            .min_by_key(|crash| crash.invoked);
-        let crash = crash.map(|crash| (crash.invoked.max(call.completed), crash.op));
-        let exit = process
-            .exits
-            .iter()
-            .copied()
-            .find(|&exit| exit >= call.completed);
-        if let Some((at, op)) = crash {
-            record.end_grant(row as u32, at, op, Why::Crashed);
-        }
-        if let Some(at) = exit {
-            record.end_grant(row as u32, at, call.op, Why::Exited);
-        }
-        if !complete {
-            let last = record.processes[call.process as usize].last_event;
-            record.end_grant(row as u32, last, call.op, Why::CutOff);
+        let ends = ends_of(process, &call, end.at, complete);
+        for (at, op, why) in ends.into_iter().flatten() {
+            record.end_grant(row as u32, at, op, why);
         }
     }
+}
+
+/// What else than its client's own doing ends a grant, given when that does.
+fn ends_of(
+    process: &Process,
+    call: &Call,
+    ended: u64,
+    complete: bool,
+) -> [Option<(u64, u64, Why)>; 5] {
+    let first = |instants: &[u64]| {
+        let later = instants.partition_point(|&instant| instant < call.completed);
+        instants.get(later).copied()
+    };
+    let crashes = process.crashes.iter();
+    let crashes = crashes.filter(|crash| call.completed <= crash.completed);
+    let crash = crashes.min_by_key(|crash| crash.invoked);
+    let long_ago = first(&process.unclear_since_when).filter(|&told| told <= ended);
+    [
+        crash.map(|crash| (crash.invoked.max(call.completed), crash.op, Why::Crashed)),
+        first(&process.exits).map(|exit| (exit, call.op, Why::Exited)),
+        first(&process.unclear).map(|unclear| (unclear, call.op, Why::Unclear)),
+        long_ago.map(|_| (0, call.op, Why::Unclear)),
+        (!complete).then_some((process.last_event, call.op, Why::CutOff)),
+    ]
 }
 
 /// Until when a process waits for the answer to an acquire: the answer, its own end, or that of the history.

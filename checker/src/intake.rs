@@ -104,6 +104,8 @@ impl Intake {
                 last_event: event.t,
                 exits: Vec::new(),
                 crashes: Vec::new(),
+                unclear: Vec::new(),
+                unclear_since_when: Vec::new(),
                 lock_op: None,
                 storage_op: None,
             });
@@ -123,9 +125,11 @@ impl Intake {
             self.flaws.note(Flaw::Duplicate, || {
                 format!("two operations have the id {}", event.op)
             });
-            // Whose completion comes next, nobody knows.
-            self.open.remove(&event.op);
-            self.end_all_the_same(event);
+            // Whose completion comes next, which write the log means by it, and which grant others mean, nobody knows.
+            let open = self.open.remove(&event.op);
+            self.make_unclear(event, open);
+            self.end_unclear(event, event.op, event.t);
+            self.record.index.set(event.op, Known::Other);
             return Ok(());
         }
         let row = self.row_of(event, Call::begun(event.op, process, event.t))?;
@@ -262,7 +266,7 @@ impl Intake {
         let process = self.process(event);
         let open = match self.open.remove(&event.op) {
             Some(open) if open.f == event.f && open.process == process => open,
-            Some(_) => {
+            Some(open) => {
                 let sentence = || {
                     format!(
                         "the completion of op {} does not fit its invocation",
@@ -270,7 +274,7 @@ impl Intake {
                     )
                 };
                 self.flaws.note(Flaw::Mismatch, sentence);
-                return self.end_all_the_same(event);
+                return self.make_unclear(event, Some(open));
             }
             None => {
                 let sentence = || {
@@ -281,7 +285,7 @@ impl Intake {
                     )
                 };
                 self.flaws.note(Flaw::Uninvoked, sentence);
-                return self.end_all_the_same(event);
+                return self.make_unclear(event, None);
             }
         };
         self.leave_lane(event, process);

@@ -89,6 +89,8 @@ pub(crate) enum Why {
     Crashed,
     /// It ended.
     Exited,
+    /// An event that does not fit the others may have told it.
+    Unclear,
     /// The history is cut, and what the client did next is not in it.
     CutOff,
 }
@@ -200,6 +202,10 @@ pub(crate) struct Process {
     pub(crate) exits: Vec<u64>,
     /// What crashed it; known when all events are.
     pub(crate) crashes: Vec<Death>,
+    /// When it had events that do not fit the others, in order: what they told it is not known.
+    pub(crate) unclear: Vec<u64>,
+    /// Likewise, when releases and extensions ended of which nobody knows when they were asked for.
+    pub(crate) unclear_since_when: Vec<u64>,
     /// Its lock operation in flight.
     pub(crate) lock_op: Option<u64>,
     /// Its storage operation in flight.
@@ -329,7 +335,7 @@ impl Record {
 
     fn end_event(&self, acquire: &Acquire, lock: Cow<'static, str>) -> Option<Event<'static>> {
         let (kind, f) = match acquire.end.why {
-            Why::StillHolds | Why::CutOff => return None,
+            Why::StillHolds | Why::Unclear | Why::CutOff => return None,
             Why::Released => (Kind::Invoke, Function::Release),
             Why::Lost => (Kind::Info, Function::Lost),
             Why::NotExtended => (Kind::Fail, Function::Extend),

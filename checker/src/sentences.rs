@@ -89,6 +89,7 @@ pub(crate) fn until(acquire: &Acquire, end: u64, clock: Clock) -> String {
         Why::NotHeld => "when it was told that it did not hold it",
         Why::Crashed => "when it was crashed",
         Why::Exited => "when it ended",
+        Why::Unclear => "when it may have been told otherwise",
         Why::CutOff => "the last that the history has of it",
     };
     format!("until {}, {why}", clock.at(end))

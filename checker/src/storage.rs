@@ -60,6 +60,11 @@ impl StorageOrder {
         self.complete.max(self.complete_of.get(&document).copied())
     }
 
+    /// Whether a row of the log would be known for that of a write: not if another operation has its id.
+    pub(crate) fn would_log(record: &Record, write: u32) -> bool {
+        record.index.get(record.writes[write as usize].call.op) == Known::Write(write)
+    }
+
     /// The accepted writes that made a version of a document: none, one, or more where the storage went wrong.
     pub(crate) fn writers(&self, document: u32, version: u64) -> &[Accepted] {
         let key = |accepted: &Accepted| (accepted.document, accepted.version);
@@ -128,8 +133,8 @@ impl StorageOrder {
         self.accepted.dedup();
     }
 
-    /// Sorts out the writes whose outcome no reply told and no row of the log. A complete log says that they did not
-    /// happen. A read may have returned the value of one: it did happen then, whatever the log says.
+    /// Sorts out the writes that neither a reply nor a row of the log says were accepted. A complete log says that they
+    /// were not. A read may have returned the value of one: it was then, whatever the reply and the log say.
     fn settle(&mut self, record: &Record, flaws: &mut Flaws) {
         let mut open = Vec::new();
         for (row, write) in record
@@ -138,9 +143,9 @@ impl StorageOrder {
             .enumerate()
             .filter(|&(row, _)| !self.logged[row])
         {
-            if write.call.unknown() {
+            if !write.call.ok() {
                 open.push(row as u32);
-            } else if write.call.ok() && write.version.is_none() {
+            } else if write.version.is_none() {
                 flaws.note(Flaw::NoVersion, || {
                     format!(
                         "write {} was accepted and returned no version",
@@ -156,15 +161,23 @@ impl StorageOrder {
         let mut settled: Vec<u32> = found.iter().map(|accepted| accepted.write).collect();
         settled.sort_unstable();
         open.retain(|&row| {
-            let document = record.writes[row as usize].document;
-            self.logged_until(document).is_none() && settled.binary_search(&row).is_err()
+            let write = &record.writes[row as usize];
+            let told = !write.call.unknown() || self.logged_until(write.document).is_some();
+            !told && settled.binary_search(&row).is_err()
         });
         self.unsettled = open;
         self.accepted.extend(found);
         self.put_in_order();
     }
 
-    /// The writes of unknown outcome whose value a read returned as a version that no other write made.
+    /// Whether a write is known to have made a version with a value.
+    fn made(&self, document: u32, version: u64, value: u32, record: &Record) -> bool {
+        let writers = self.writers(document, version).iter();
+        let mut values = writers.map(|accepted| record.writes[accepted.write as usize].value);
+        values.any(|written| written == value || written == NONE)
+    }
+
+    /// The writes of no known acceptance whose value a read returned, as versions that no other write of it made.
     fn seen_by_reads(&self, record: &Record, open: &[u32]) -> Vec<Accepted> {
         // A value that two of them share settles neither.
         let mut candidates: Map<(u32, u32), u32> = Map::default();
@@ -185,7 +198,7 @@ impl StorageOrder {
                 .filter(|&write| write != NONE);
             if let (Some(write), Some(version)) = (write, read.version)
                 && version > 0
-                && self.writers(read.document, version).is_empty()
+                && !self.made(read.document, version, read.value, record)
                 && record.writes[write as usize].call.invoked <= read.call.completed
             {
                 found.push(Accepted {

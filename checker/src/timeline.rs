@@ -24,7 +24,8 @@ pub(crate) struct Timeline {
 
 /// Reads a timeline, whose lines may be in any order: a history without planned faults.
 pub(crate) fn timeline(text: &str) -> Timeline {
-    let events = histories::merge([text.lines().filter_map(event).collect()]);
+    let mut events: Vec<_> = text.lines().filter_map(event).collect();
+    events.sort_by_key(|event| event.t);
     Timeline {
         plan: plan(),
         events,
@@ -73,7 +74,7 @@ impl Timeline {
     /// Adds more lines.
     pub(crate) fn and(mut self, text: &str) -> Timeline {
         self.events.extend(text.lines().filter_map(event));
-        self.events = histories::merge([self.events]);
+        self.events.sort_by_key(|event| event.t);
         self
     }
 

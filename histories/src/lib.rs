@@ -29,7 +29,7 @@
 //!   say is absent; `null` says the same.
 //! - **The last line** is the footer. Its first key is `events`, by which it is told from an event.
 //! - **Order.** A sealed history is sorted by `t`; events of the same time stand in the order of their process. While the
-//!   run goes on, and after a crash, lines are only roughly in order: [`merge`] sorts.
+//!   run goes on, and after a crash, lines are only roughly in order: [`seal`] sorts them.
 //! - **Fields are added freely**, without a new version, and unknown ones are ignored. An unknown `f` or `type` is an error:
 //!   nothing may be concluded from a history that is not understood. Only the form is judged here; whether events make sense
 //!   (an `ok` without its `invoke`, an `op` used twice) is for the checker to find.
@@ -75,7 +75,6 @@ mod error;
 mod event;
 mod header;
 mod line;
-mod part;
 mod plan;
 mod quick;
 mod reader;
@@ -86,7 +85,6 @@ pub use error::{Place, ReadError, SealError, WriteError};
 pub use event::{Event, Function, Kind, NEMESIS, STORAGE, host_of};
 pub use header::{FORMAT_VERSION, Footer, Header};
 pub use line::Cut;
-pub use part::{Part, merge, read_part};
 pub use plan::{Named, Plan, PlannedFault, Until, When, Workload};
 pub use reader::{Ending, Reader};
 pub use seal::seal;

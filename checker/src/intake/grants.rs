@@ -2,11 +2,14 @@
 
 use histories::{Event, Function, Kind};
 
-use super::{Intake, required};
+use super::{Intake, Open, required};
 use crate::assumptions::Flaw;
 use crate::error::Error;
 use crate::names::NONE;
 use crate::operations::{Acquire, Call, Why};
+
+/// Whose grant it is that an operation has when nobody knows whether there is one.
+const UNKNOWN: &str = "an acquire of unknown outcome";
 
 /// Whether a write failed because the storage's fence turned it away.
 pub(super) fn is_rejected(event: &Event<'_>) -> bool {
@@ -28,7 +31,7 @@ impl Intake {
             {
                 return known.unwrap_or(NONE);
             }
-            Some(call) if call.unknown() => "an acquire of unknown outcome",
+            Some(call) if call.unknown() => UNKNOWN,
             Some(_) => "an acquire that failed",
             None => "an acquire that is not there",
         };
@@ -40,10 +43,15 @@ impl Intake {
                 event.f.name()
             )
         });
-        known.unwrap_or_else(|| self.absent_acquire(op, process))
+        if sentence == UNKNOWN {
+            return known.unwrap_or(NONE);
+        }
+        self.end_unclear(event, op, event.t);
+        self.absent_acquire(op, process)
     }
 
-    /// A row for an acquire that the history lacks: writes under it are told from others by it, and no more.
+    /// A row for an acquire that the history lacks, or that is not of its process: writes under it are told from others
+    /// by it, and no more.
     fn absent_acquire(&mut self, op: u64, process: u32) -> u32 {
         let acquires = &mut self.record.acquires;
         *self.absent.entry(op).or_insert_with(|| {
@@ -64,19 +72,46 @@ impl Intake {
         self.record.end_grant(grant, event.t, event.op, why);
     }
 
-    /// A flawed event still ends the hold that it speaks of. A release whose invocation is not there may have been
-    /// asked for at any time: nothing of that hold is certain.
-    pub(super) fn end_all_the_same(&mut self, event: &Event<'_>) {
-        let Some(grant) = event.grant.and_then(|op| self.record.acquire_of(op)) else {
-            return;
-        };
-        match (event.f, event.kind) {
-            (Function::Release, Kind::Invoke) => {
-                self.record
-                    .end_grant(grant, event.t, event.op, Why::Released)
+    /// A flawed event ends what its process holds, and so does what becomes of the operation in flight whose id it has:
+    /// either may have told the client that it lost the lock. A release, or an extension to a shorter time, may have been
+    /// in force since it was asked for, and if nobody knows when that was nothing is certain of what was held.
+    pub(super) fn make_unclear(&mut self, event: &Event<'_>, open: Option<Open>) {
+        let process = self.process(event);
+        self.record.processes[process as usize]
+            .unclear
+            .push(event.t);
+        let shortens = matches!(event.f, Function::Release | Function::Extend);
+        let long_ago = shortens && event.kind != Kind::Invoke && open.is_none();
+        match event.grant {
+            Some(op) => self.end_unclear(event, op, if long_ago { 0 } else { event.t }),
+            None if long_ago => {
+                let process = &mut self.record.processes[process as usize];
+                process.unclear_since_when.push(event.t);
             }
-            (Function::Release, _) => self.record.end_grant(grant, 0, event.op, Why::Released),
-            _ => self.end_as_told(event, grant),
+            None => {}
+        }
+        if let Some(Open {
+            f,
+            process,
+            row,
+            invoked,
+        }) = open
+        {
+            self.record.processes[process as usize]
+                .unclear
+                .push(event.t);
+            if f == Function::Extend {
+                let grant = self.record.extends[row as usize].grant;
+                self.record
+                    .end_grant(grant, invoked, event.op, Why::Unclear);
+            }
+        }
+    }
+
+    /// Ends the grant of an acquire, if there is one: a flawed event speaks of it.
+    pub(super) fn end_unclear(&mut self, event: &Event<'_>, op: u64, at: u64) {
+        if let Some(grant) = self.record.acquire_of(op) {
+            self.record.end_grant(grant, at, event.op, Why::Unclear);
         }
     }
 

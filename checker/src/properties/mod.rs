@@ -65,6 +65,10 @@ pub(crate) struct Case<'a> {
     pub(crate) plan: &'a Plan,
     /// Whether the history was written to its end.
     pub(crate) complete: bool,
+    /// Whether events of it were left aside, so that what they told is not known.
+    pub(crate) lost_events: bool,
+    /// Whether clients may have held locks by other grants than those that are known.
+    pub(crate) hidden_holds: bool,
 }
 
 impl Case<'_> {

@@ -288,11 +288,15 @@ mod tests {
              21 c2 acquire#2 ok validity=100
              200 c3 acquire#3
              201 c3 acquire#3 ok validity=400
-             1000 c2 acquire#4
-             1001 c2 acquire#4 ok validity=1200",
+             300 c2 acquire#4
+             301 c2 acquire#4 ok validity=1200
+             1100 c1 acquire#5
+             1101 c1 acquire#5 ok validity=1150
+             1200 c1 acquire#6
+             1201 c1 acquire#6 ok validity=1250",
         )
         .verdict();
-        assert_eq!(verdict.property(NAME).unwrap().violations, 2);
+        assert_eq!(verdict.property(NAME).unwrap().violations, 4);
     }
 
     #[test]

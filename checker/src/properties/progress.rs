@@ -2,13 +2,13 @@
 //!
 //! Once the last fault is over and the last crashed client is down, no lock stays wanted and free for longer than the
 //! plan's bound. It is *free* while no client believes that it holds it. It is *wanted* while a client is waiting for
-//! an answer, and between two attempts of a client of which the second was in vain as well. The time before an attempt
-//! that succeeded is not counted: nobody asked, so that nothing shows that the lock could not have been had.
+//! an answer, and between two attempts of a client that were both answered in vain. The time before an attempt that was
+//! not is not counted: nobody asked, so that nothing shows that the lock could not have been had.
 
 use crate::faults::Quiet;
 use crate::grants::{Interval, waits_until};
 use crate::names::{Map, NONE};
-use crate::operations::{NEVER, Process, Record, Why};
+use crate::operations::{NEVER, Process, Record};
 use crate::properties::{Case, Finding, Property, witness};
 use crate::sentences::{self, Clock, ms};
 use crate::verdict::Witness;
@@ -38,7 +38,7 @@ fn judge(case: &Case<'_>) -> Finding {
         Quiet::Never(reason) => return Finding::unknown(reason),
     };
     let bound = case.plan.progress_bound_ms.saturating_mul(1_000_000);
-    let free = wanted_and_free(&wanted(case.record), held(case));
+    let free = wanted_and_free(&wanted(case.record), held(&case.grants.beliefs));
     let too_long = |span: &Span| span.end.saturating_sub(span.start) > bound;
     let undisturbed = |span: Span| Span {
         start: span.start.max(since),
@@ -56,6 +56,10 @@ fn judge(case: &Case<'_>) -> Finding {
         stuck.retain(too_long);
     }
     match stuck.iter().min_by_key(|span| (span.start, span.lock)) {
+        Some(first) if case.hidden_holds => Finding::unknown(format!(
+            "{} was wanted for longer than the bound, and may have been held by a grant that the record does not tell of",
+            sentences::lock(case.record, first.lock)
+        )),
         Some(first) => Finding::violated(describe(case, *first), stuck.len() as u64),
         None => Finding::holds(),
     }
@@ -88,16 +92,13 @@ fn wanted(record: &Record) -> Vec<Span> {
         .filter(|acquire| acquire.lock != NONE)
     {
         let (call, lock) = (&acquire.call, acquire.lock);
-        let answered = waits_until(record, call);
+        let answered_in_vain = !acquire.granted() && call.completed != NEVER;
         let before = in_vain
             .remove(&(call.process, lock))
-            .filter(|_| !acquire.granted());
-        spans.push(Span {
-            lock,
-            start: before.unwrap_or(call.invoked),
-            end: answered,
-        });
-        if !acquire.granted() && call.completed != NEVER {
+            .filter(|_| answered_in_vain);
+        let (start, end) = (before.unwrap_or(call.invoked), waits_until(record, call));
+        spans.push(Span { lock, start, end });
+        if answered_in_vain {
             in_vain.insert((call.process, lock), call.completed);
         }
     }
@@ -119,18 +120,14 @@ fn merged(spans: Vec<Span>) -> Vec<Span> {
     apart
 }
 
-/// The times in which locks were held as somebody believed, likewise. Where the history is cut, who held a lock may hold
-/// it still.
-fn held(case: &Case<'_>) -> Vec<Span> {
-    let span = |belief: &Interval| {
-        let cut = case.record.acquires[belief.grant as usize].end.why == Why::CutOff;
-        Span {
-            lock: belief.lock,
-            start: belief.start,
-            end: if cut { NEVER } else { belief.end },
-        }
+/// The times in which locks were held as somebody believed, likewise.
+fn held(beliefs: &[Interval]) -> Vec<Span> {
+    let span = |belief: &Interval| Span {
+        lock: belief.lock,
+        start: belief.start,
+        end: belief.end,
     };
-    merged(case.grants.beliefs.iter().map(span).collect())
+    merged(beliefs.iter().map(span).collect())
 }
 
 /// What is left of the wanted times when the held ones are taken out of them. Both are ordered by lock and start.
@@ -327,6 +324,17 @@ mod tests {
             history.reason(NAME),
             "fault `pause` on s1 was never seen to be over"
         );
+    }
+
+    #[test]
+    fn work_under_a_grant_that_is_not_known_may_be_why_a_lock_is_not_free() {
+        let text = "10 c1 acquire#1
+             12 c1 acquire#1 info
+             13 c2 acquire#2
+             2000 c2 acquire#2 fail error=busy";
+        timeline(text).witness(NAME);
+        let reason = timeline(text).and("20 c1 work#3 grant=1").reason(NAME);
+        assert!(reason.contains("may have been held by a grant"), "{reason}");
     }
 
     #[test]

@@ -60,7 +60,7 @@ fn judge(case: &Case<'_>) -> Finding {
         .enumerate()
         .filter_map(fenced)
         .collect();
-    let mut disorders = not_higher(&mut grants);
+    let mut disorders = lower(&mut grants);
     disorders.extend(shared(&mut grants));
     // A grant may be wrong in both ways; it counts once, and the witness is the plainer one.
     disorders.sort_by_key(|disorder| {
@@ -78,8 +78,8 @@ fn judge(case: &Case<'_>) -> Finding {
     }
 }
 
-/// The grants whose token is not higher than that of a grant which had returned before they can have begun.
-fn not_higher(grants: &mut [Fenced]) -> Vec<Disorder> {
+/// The grants whose token is lower than that of a grant which had returned before they can have begun.
+fn lower(grants: &mut [Fenced]) -> Vec<Disorder> {
     grants.sort_unstable_by_key(|grant| (grant.lock, grant.returned, grant.op));
     let by_return = grants.to_vec();
     grants.sort_unstable_by_key(|grant| (grant.lock, grant.began, grant.op));
@@ -97,7 +97,7 @@ fn not_higher(grants: &mut [Fenced]) -> Vec<Disorder> {
             }
         }
         if let Some(earlier) =
-            highest.filter(|highest| highest.lock == later.lock && highest.token >= later.token)
+            highest.filter(|highest| highest.lock == later.lock && highest.token > later.token)
         {
             disorders.push(Disorder {
                 earlier,
@@ -145,7 +145,7 @@ fn describe(case: &Case<'_>, disorder: &Disorder) -> crate::Witness {
         )
     } else {
         format!(
-            "{} was granted {lock} at {} with a token that is not higher than that of {}, granted at {} before it",
+            "{} was granted {lock} at {} with a lower token than {}, granted at {} before it",
             names.1,
             clock.at(later.returned),
             names.0,
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(witness.operations, [1, 3]);
         assert_eq!(
             witness.sentence,
-            "c2 (grant 3, token 6) was granted lock `l` at 0.032 s with a token that is not higher than that of \
+            "c2 (grant 3, token 6) was granted lock `l` at 0.032 s with a lower token than \
              c1 (grant 1, token 7), granted at 0.012 s before it"
         );
     }

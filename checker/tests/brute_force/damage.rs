@@ -29,6 +29,66 @@ pub fn cut(events: &[Event<'static>], cuts: &[usize]) -> Vec<Event<'static>> {
     kept
 }
 
+/// A flaw that a history can have, by which the checker is not to be misled.
+#[derive(Clone, Copy, Debug)]
+pub enum Flaw {
+    /// An operation completes that was never begun.
+    NotBegun,
+    /// Two operations have one id, by which others speak of both.
+    SameId,
+    /// A completion is that of another function.
+    OtherFunction,
+}
+
+/// Gives a history a flaw, at some of its operations.
+pub fn flawed(events: &[Event<'static>], flaw: Flaw, at: usize) -> Vec<Event<'static>> {
+    let by_client =
+        |event: &&Event<'_>| event.process.starts_with('c') && event.kind != Kind::Invoke;
+    let completed = events.iter().filter(by_client);
+    let ops: Vec<u64> = completed
+        .filter(|event| !matches!(event.f, Function::Lost | Function::Exit))
+        .map(|event| event.op)
+        .collect();
+    let mut events = events.to_vec();
+    if ops.is_empty() {
+        return events;
+    }
+    let (op, other) = (ops[at % ops.len()], ops[at / ops.len() % ops.len()]);
+    match flaw {
+        Flaw::NotBegun => {
+            let invoked = events
+                .iter()
+                .position(|event| event.op == op && event.kind == Kind::Invoke);
+            // That a process was there before a crash shows in its first event.
+            let process = |at: usize| events[at].process.clone();
+            let removed =
+                invoked.filter(|&at| (0..at).any(|before| process(before) == process(at)));
+            removed.map(|at| events.remove(at));
+        }
+        Flaw::SameId => {
+            for event in &mut events {
+                event.op = if event.op == op { other } else { event.op };
+                event.grant = event
+                    .grant
+                    .map(|grant| if grant == op { other } else { grant });
+            }
+        }
+        Flaw::OtherFunction => {
+            let completion = events
+                .iter_mut()
+                .find(|event| event.op == op && event.kind != Kind::Invoke);
+            if let Some(event) = completion {
+                event.f = if event.f == Function::Work {
+                    Function::Held
+                } else {
+                    Function::Work
+                };
+            }
+        }
+    }
+    events
+}
+
 /// Events without rhyme or reason.
 pub fn nonsense() -> impl Strategy<Value = Vec<Event<'static>>> {
     let number = || {

@@ -49,13 +49,18 @@ fn believes(told: &Told, grant: &Operation, t: u64) -> bool {
 fn is_valid(told: &Told, grant: &Operation, t: u64) -> bool {
     let mut validity = grant.validity.unwrap_or(u64::MAX);
     for extend in told.of_function(Function::Extend) {
-        if extend.grant != Some(grant.op) || extend.outcome != Some(Kind::Ok) {
+        if extend.grant != Some(grant.op) || extend.invoked > t {
             continue;
         }
-        let extended = extend.validity.unwrap_or(validity);
-        if extend.completed.unwrap() <= t || (extend.invoked <= t && extended < validity) {
-            validity = extended;
-        }
+        let asked = extend
+            .ttl_ms
+            .map_or(u64::MAX, |ttl_ms| extend.invoked + ttl_ms * MS);
+        validity = match extend.outcome {
+            Some(Kind::Ok) if extend.returned() <= t => extend.validity.unwrap_or(validity),
+            Some(Kind::Ok) => extend.validity.unwrap_or(validity).min(validity),
+            None | Some(Kind::Info) => asked.min(validity),
+            _ => validity,
+        };
     }
     t < validity
 }
@@ -100,11 +105,48 @@ fn exclusive(told: &Told, held: &Moments, lock: &str) -> bool {
         .any(|(one, other)| overlap(held, one, other))
 }
 
-/// Whether any two grants of a lock are held in one millisecond.
-pub fn any_two(told: &Told, held: &Moments) -> bool {
-    ["l", "other"]
+/// The grants that begin to be held while another of their lock is; of two that begin together, the one that ends last.
+pub fn late(told: &Told, held: &Moments) -> Vec<u64> {
+    let grants = told.grants();
+    let is_late = |grant: &&&Operation| {
+        let others = || {
+            grants
+                .iter()
+                .filter(|other| other.lock == grant.lock && other.op != grant.op)
+        };
+        runs(&held[&grant.op]).into_iter().any(|run| {
+            let before = |other: &u64, its: (usize, usize)| {
+                its.0 <= run.0 && run.0 < its.1 && (its.0, its.1, *other) < (run.0, run.1, grant.op)
+            };
+            others().any(|other| {
+                runs(&held[&other.op])
+                    .into_iter()
+                    .any(|its| before(&other.op, its))
+            })
+        })
+    };
+    grants
         .iter()
-        .any(|lock| !exclusive(told, held, lock))
+        .filter(is_late)
+        .map(|grant| grant.op)
+        .collect()
+}
+
+/// From when to when something is held, over and over.
+fn runs(held: &[bool]) -> Vec<(usize, usize)> {
+    let mut runs = Vec::new();
+    let mut start = None;
+    for (ms, held) in held.iter().chain([&false]).enumerate() {
+        match (start, held) {
+            (None, true) => start = Some(ms),
+            (Some(began), false) => {
+                runs.push((began, ms));
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    runs
 }
 
 /// By acquire: when its grant can have begun at the earliest.
@@ -192,8 +234,10 @@ fn wanted(told: &Told, lock: &str, t: u64) -> bool {
             .find(|next| next.process == acquire.process && next.op > acquire.op);
         let in_vain =
             !acquire.is(Function::Acquire, Kind::Ok) && acquire.completed.is_some_and(|at| at <= t);
-        in_vain
-            && next.is_some_and(|next| t < next.invoked && !next.is(Function::Acquire, Kind::Ok))
+        let again = |next: &&Operation| {
+            t < next.invoked && matches!(next.outcome, Some(Kind::Fail | Kind::Info))
+        };
+        in_vain && next.is_some_and(again)
     };
     attempts
         .iter()

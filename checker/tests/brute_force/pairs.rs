@@ -36,11 +36,10 @@ pub fn accepted(told: &Told) -> Vec<(u64, u64)> {
         told.of_function(Function::Write)
             .filter_map(|write| Some((write.op, write.version?))),
     );
-    let made: Vec<u64> = accepted.iter().map(|(_, version)| *version).collect();
     let logged: Vec<u64> = told.rows.iter().map(|(op, ..)| *op).collect();
     for write in told
         .of_function(Function::Write)
-        .filter(|write| write.is_unknown() && !logged.contains(&write.op))
+        .filter(|write| write.outcome != Some(Kind::Ok) && !logged.contains(&write.op))
     {
         for read in told
             .operations
@@ -48,7 +47,7 @@ pub fn accepted(told: &Told) -> Vec<(u64, u64)> {
             .filter(|read| read.is(Function::Read, Kind::Ok))
         {
             let version = read.version.unwrap();
-            if read.value == write.value && version > 0 && !made.contains(&version) {
+            if read.value == write.value && version > 0 {
                 accepted.push((write.op, version));
             }
         }

@@ -85,6 +85,8 @@ struct InFlight {
     op: u64,
     f: Function,
     grant: Option<u64>,
+    /// Until when an extension can have been made to last.
+    valid_until: u64,
     /// What the storage did with it already.
     version: Option<u64>,
     value: String,
@@ -205,23 +207,27 @@ impl World {
             return;
         }
         let op = self.next_op();
+        let ttl_ms = step.number;
         self.tell(self.process(client), op, Kind::Invoke, f, |event| {
             event.grant = grant;
+            event.ttl_ms = (f == Function::Extend).then_some(ttl_ms);
             event.lock = Some(if step.chance < 20 { "other" } else { "l" }.into());
         });
         self.clients[client].lock_op = Some(InFlight {
             op,
             f,
             grant,
+            valid_until: self.t + ttl_ms * MS,
             version: None,
             value: String::new(),
         });
     }
 
     fn end_lock(&mut self, client: usize, step: Step) {
-        let Some(InFlight { op, f, grant, .. }) = self.clients[client].lock_op.take() else {
+        let Some(in_flight) = self.clients[client].lock_op.take() else {
             return;
         };
+        let InFlight { op, f, grant, .. } = in_flight;
         let kind = match step.chance % 8 {
             0..=5 => Kind::Ok,
             6 => Kind::Fail,
@@ -233,13 +239,16 @@ impl World {
         } else {
             step.number
         };
-        let validity = self.t + step.number * MS;
+        let validity = match f {
+            Function::Extend => in_flight.valid_until,
+            _ => (self.t + step.number * MS).saturating_sub(3 * MS),
+        };
         self.tell(self.process(client), op, kind, f, |event| {
             event.grant = grant;
             if kind == Kind::Ok {
                 let expires =
                     matches!(f, Function::Acquire | Function::Extend) && step.chance % 16 > 1;
-                event.validity = expires.then(|| validity.saturating_sub(3 * MS));
+                event.validity = expires.then_some(validity);
                 event.token =
                     (f == Function::Acquire && !step.chance.is_multiple_of(3)).then_some(token);
                 event.held = (f == Function::Held).then_some(step.number > 5);
@@ -272,6 +281,7 @@ impl World {
             op,
             f,
             grant,
+            valid_until: 0,
             version: None,
             value,
         };

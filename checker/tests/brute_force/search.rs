@@ -91,7 +91,7 @@ fn seen_as(told: &Told, write: &Operation) -> Option<u64> {
         .iter()
         .filter(|read| read.is(Function::Read, Kind::Ok));
     let seen = reads
-        .find(|read| read.value == write.value && write.is_unknown())?
+        .find(|read| read.value == write.value && write.outcome != Some(Kind::Ok))?
         .version;
     seen.filter(|_| told.rows.iter().all(|(op, ..)| *op != write.op))
 }

@@ -15,6 +15,7 @@ pub struct Operation {
     pub outcome: Option<Kind>,
     pub token: Option<u64>,
     pub validity: Option<u64>,
+    pub ttl_ms: Option<u64>,
     pub version: Option<u64>,
     pub based_on: Option<u64>,
     pub value: String,
@@ -33,10 +34,6 @@ impl Operation {
             Some(Kind::Ok) => self.completed.unwrap_or(u64::MAX),
             _ => u64::MAX,
         }
-    }
-
-    pub fn is_unknown(&self) -> bool {
-        matches!(self.outcome, None | Some(Kind::Info))
     }
 }
 
@@ -191,6 +188,7 @@ fn begun(event: &Event<'_>) -> Operation {
         outcome: None,
         token: event.token,
         validity: None,
+        ttl_ms: event.ttl_ms,
         version: None,
         based_on: event.based_on,
         value: event.value.clone().unwrap_or_default().into_owned(),

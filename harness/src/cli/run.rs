@@ -189,7 +189,6 @@ pub fn carry_out(order: Order, voice: Voice) -> Result<SuiteReport> {
         let observer = Arc::new(Teller {
             display: display.clone(),
             voice,
-            cells: cells.len(),
         });
         let Outcome { judgements, errors } = runner::run(order, &engine, observer, stop).await;
         display.finish();
@@ -260,7 +259,6 @@ fn fresh_seed() -> u64 {
 struct Teller {
     display: Display,
     voice: Voice,
-    cells: usize,
 }
 
 impl Observer for Teller {
@@ -272,11 +270,9 @@ impl Observer for Teller {
         self.display.now(title);
     }
 
-    fn run_judged(&self, _cell: usize, judgement: &Judgement) {
+    fn run_judged(&self, judgement: &Judgement) {
         self.display.run_done();
-        if self.cells > 0 {
-            self.display.line(&judgement.line());
-        }
+        self.display.line(&judgement.line());
         if self.voice.format == Format::Jsonl {
             // A reader that went away is noticed at the end.
             let _ = say(judgement.to_json());

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
 use containers::agent::protocol::{Command, Notice, Signal};
 use containers::agent::{Agent, Watch};
 use containers::site::Host;
@@ -10,6 +10,7 @@ use histories::{Event, Function, Kind, Plan};
 
 use super::recorder::Recorder;
 use crate::client::{CLIENT, EXIT_OP, process_name};
+use crate::exit::Exit;
 
 /// How long an ended client's notice may take to come.
 const NOTICE_WITHIN: Duration = Duration::from_millis(200);
@@ -87,14 +88,24 @@ impl Client {
                 _ => false,
             };
             if !explained {
-                bail!(
-                    "client {} ended by itself ({ended}); its log is logs/{}/{CLIENT}.log in the run's directory",
-                    self.host,
-                    self.host
-                );
+                return Err(self.ended_by_itself(&ended));
             }
         }
         Ok(())
+    }
+
+    /// The error of a client that nothing in the plan ended. Its exit status says whether it had no room to write down what
+    /// it did.
+    fn ended_by_itself(&self, ended: &str) -> anyhow::Error {
+        let host = &self.host;
+        let told = format!(
+            "client {host} ended by itself ({ended}); see logs/{host}/{CLIENT}.log in the run's directory"
+        );
+        if ended == format!("exit {}", Exit::Unavailable.code()) {
+            let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+            return anyhow::Error::new(full).context(told);
+        }
+        anyhow!(told)
     }
 
     /// Asks the client to finish its round and end; kills it if it does not in time.

@@ -49,7 +49,7 @@ pub trait Observer: Send + Sync {
     /// A run begins.
     fn run_begins(&self, title: &str);
     /// A run was judged.
-    fn run_judged(&self, cell: usize, judgement: &Judgement);
+    fn run_judged(&self, judgement: &Judgement);
 }
 
 /// Everything that the cells' runs came to.
@@ -78,7 +78,7 @@ pub async fn run(
             let _place = places.acquire().await.context("the places are gone")?;
             stop.check()?;
             let keep = |cell: usize, judgement: Judgement| {
-                observer.run_judged(cell, &judgement);
+                observer.run_judged(&judgement);
                 judgements.lock().unwrap_or_else(PoisonError::into_inner)[cell].push(judgement);
             };
             run_group(&order, &engine, &group, &*observer, &stop, keep).await

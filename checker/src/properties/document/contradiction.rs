@@ -58,7 +58,11 @@ pub(super) enum Contradiction {
     /// One write made two versions.
     TakenTwice { write: u32, first: u64, second: u64 },
     /// A write that was said to have failed was accepted.
-    FailedYetAccepted { write: u32, version: u64 },
+    FailedYetAccepted {
+        write: u32,
+        version: u64,
+        logged: bool,
+    },
     /// A write was based on a version that was not there before it.
     BasedOnLater { write: u32, version: u64 },
     /// A write made version 0, which is that of an untouched document.
@@ -134,10 +138,15 @@ pub(super) fn describe(record: &Record, contradiction: &Contradiction) -> Witnes
                 "the storage accepted {name} twice, as version {first} and as version {second} of {document}"
             )
         }
-        Contradiction::FailedYetAccepted { version, .. } => {
-            format!(
-                "{name} was told that it failed, yet the storage's log has it as version {version} of {document}"
-            )
+        Contradiction::FailedYetAccepted {
+            version, logged, ..
+        } => {
+            let by = if *logged {
+                "the storage's log has it"
+            } else {
+                "a read returned it"
+            };
+            format!("{name} was told that it failed, yet {by} as version {version} of {document}")
         }
         Contradiction::BasedOnLater { write, version } => format!(
             "{name} was based on version {} of {document} and made version {version}, which is not after it",

@@ -26,7 +26,7 @@ use self::contradiction::{Contradiction, Operation, describe};
 use crate::names::{Map, NONE};
 use crate::operations::{Completion, NEVER, Read};
 use crate::properties::{Case, Finding, Property};
-use crate::storage::Accepted;
+use crate::storage::{Accepted, StorageOrder};
 
 pub(super) const PROPERTY: Property = Property {
     name: "document",
@@ -82,6 +82,7 @@ fn versions(case: &Case<'_>) -> Vec<Contradiction> {
                 found.push(Contradiction::FailedYetAccepted {
                     write: accepted.write,
                     version: accepted.version,
+                    logged: case.storage.logged[accepted.write as usize],
                 });
             }
             None => {}
@@ -130,9 +131,9 @@ fn log(case: &Case<'_>) -> Vec<Contradiction> {
         .enumerate()
         .filter(|&(row, write)| write.call.ok() && !storage.logged[row])
     {
-        if storage
-            .logged_until(write.document)
-            .is_some_and(|logged| write.call.completed < logged)
+        let logged_until = storage.logged_until(write.document);
+        if StorageOrder::would_log(record, row as u32)
+            && logged_until.is_some_and(|logged| write.call.completed < logged)
         {
             found.push(Contradiction::Vanished { write: row as u32 });
         }
@@ -201,7 +202,9 @@ fn is_unlogged(case: &Case<'_>, read: &Read, writers: &[Accepted]) -> bool {
     let logged_until = case.storage.logged_until(read.document);
     let unlogged = |accepted: &Accepted| {
         let write = accepted.write as usize;
-        case.record.writes[write].call.unknown() && !case.storage.logged[write]
+        case.record.writes[write].call.unknown()
+            && !case.storage.logged[write]
+            && StorageOrder::would_log(case.record, accepted.write)
     };
     logged_until.is_some_and(|logged| read.call.completed < logged) && writers.iter().all(unlogged)
 }
@@ -220,7 +223,7 @@ fn nobody_wrote(case: &Case<'_>, read: &Read, open: &Map<(u32, u32), u64>) -> bo
         return true;
     }
     // Every write that a read can have seen was begun before the read returned, and stands in a history that is whole.
-    let value_known = read.value != NONE && case.complete;
+    let value_known = read.value != NONE && case.complete && !case.lost_events;
     value_known
         && open
             .get(&(read.document, read.value))

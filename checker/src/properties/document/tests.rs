@@ -117,6 +117,23 @@ fn identifies_an_acknowledged_write_that_vanished() {
         "20 c2 write#2 value=b\n21 c2 write#2 ok version=2\n{incomplete}"
     ))
     .holds(NAME);
+    // One that was acknowledged when the reading began may have come after it.
+    let at_once = "20 c2 write#2 value=b\n900 c2 write#2 ok version=2";
+    after_a_write(&format!("{at_once}\n{LOG}")).holds(NAME);
+    // Of several readings the last complete one counts, be it of this document alone.
+    let of_document = LOG
+        .replace("log#9 ok", "log#8 ok")
+        .replace("log#9", "log#8 document=d");
+    let of_document = of_document.replace("90", "80");
+    after_a_write(&format!(
+        "20 c2 write#2 value=b\n850 c2 write#2 ok version=2\n{of_document}\n{LOG}"
+    ))
+    .witness(NAME);
+    let of_document = of_document.replace("80", "95");
+    after_a_write(&format!(
+        "20 c2 write#2 value=b\n920 c2 write#2 ok version=2\n{LOG}\n{of_document}"
+    ))
+    .witness(NAME);
     // One that was acknowledged while the log was read may have come after it.
     after_a_write(&format!(
         "20 c2 write#2 value=b\n{LOG}\n950 c2 write#2 ok version=2"
@@ -137,10 +154,15 @@ fn identifies_a_failed_write_that_was_accepted() {
             .sentence
             .contains("was told that it failed")
     );
-    let read = after_a_write(&format!(
-        "{text}\n30 c1 read#3\n31 c1 read#3 ok version=2 value=b"
-    ));
-    assert!(read.witness(NAME).sentence.contains("which no write made"));
+    let read = "30 c1 read#3\n31 c1 read#3 ok version=2 value=b";
+    let witness = after_a_write(&format!("{text}\n{read}")).witness(NAME);
+    assert!(
+        witness
+            .sentence
+            .contains("yet a read returned it as version 2"),
+        "{}",
+        witness.sentence
+    );
 }
 
 #[test]
