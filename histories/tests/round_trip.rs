@@ -5,7 +5,7 @@ mod arbitrary;
 use std::io::BufRead;
 
 use arbitrary::{events, header};
-use histories::{Ending, Event, Reader, Writer, merge};
+use histories::{Ending, Event, Reader, Writer};
 use proptest::prelude::*;
 
 fn read<R: BufRead>(mut reader: Reader<R>) -> (Vec<Event<'static>>, Option<Ending>) {
@@ -33,17 +33,6 @@ proptest! {
         prop_assert_eq!(reader.header(), &header());
         let complete = Some(Ending::Complete { events: written.len() as u64 });
         prop_assert_eq!(read(reader), (written, complete));
-    }
-
-    #[test]
-    fn merging_sorts_by_time_and_keeps_each_source_s_order(mut sources in prop::collection::vec(events(), 0..4)) {
-        let mut op = 0;
-        for event in sources.iter_mut().flatten() {
-            (event.t, event.op, op) = (event.t % 4, op, op + 1);
-        }
-        let merged: Vec<_> = merge(sources).iter().map(|event| (event.t, event.op)).collect();
-        prop_assert_eq!(merged.len() as u64, op);
-        prop_assert!(merged.is_sorted(), "{:?}", merged);
     }
 }
 
