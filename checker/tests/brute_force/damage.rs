@@ -89,76 +89,61 @@ pub fn flawed(events: &[Event<'static>], flaw: Flaw, at: usize) -> Vec<Event<'st
     events
 }
 
-/// Events without rhyme or reason.
+/// Events without rhyme or reason, ordered, so that most of them are taken.
 pub fn nonsense() -> impl Strategy<Value = Vec<Event<'static>>> {
-    let number = || {
-        prop::option::weighted(
-            0.6,
-            prop_oneof![8 => 0_u64..6, 1 => any::<u64>(), 1 => Just(u64::MAX)],
-        )
-    };
-    let f = prop::sample::select(vec![
-        Function::Acquire,
-        Function::Extend,
-        Function::Release,
-        Function::Held,
-        Function::Lost,
-        Function::Work,
-        Function::Read,
-        Function::Write,
-        Function::Point,
-        Function::Inject,
-        Function::Heal,
-        Function::Log,
-        Function::Accepted,
-        Function::Exit,
-    ]);
-    let kind = prop::sample::select(vec![Kind::Invoke, Kind::Ok, Kind::Fail, Kind::Info]);
-    let process = prop::sample::select(vec!["c1", "c1.2", "c2", "nemesis", "storage", ""]);
-    let times = (number(), number(), number(), number());
+    let number = prop_oneof![8 => 0_u64..6, 1 => any::<u64>(), 1 => Just(u64::MAX)];
+    let numbers = prop::collection::vec(prop::option::weighted(0.6, number), 7);
     let event = (
-        f,
-        kind,
-        process,
+        0..FUNCTIONS.len(),
+        0_usize..4,
+        0_usize..6,
         0_u64..8,
-        number(),
-        times,
-        number(),
-        number(),
+        numbers,
         any::<u8>(),
-    )
-        .prop_map(
-            |(
-                f,
-                kind,
-                process,
-                op,
-                t,
-                (grant, token, validity, ttl_ms),
-                version,
-                based_on,
-                bits,
-            )| {
-                let mut event = Event::new(t.unwrap_or(2), process, op, kind, f);
-                (event.grant, event.token, event.validity, event.ttl_ms) =
-                    (grant, token, validity, ttl_ms);
-                (event.version, event.based_on, event.entries) = (version, based_on, based_on);
-                event.lock = (bits & 1 > 0).then(|| "l".into());
-                event.document = (bits & 2 > 0).then(|| "d".into());
-                event.value = (bits & 4 > 0).then(|| format!("v{}", bits >> 5).into());
-                event.fault = (bits & 8 > 0).then(|| "crash".into());
-                event.on = (bits & 16 > 0).then(|| vec!["c1".to_owned()]);
-                event.step = version
-                    .filter(|version| *version < 3)
-                    .map(|version| version as usize);
-                event.held = Some(bits & 32 > 0);
-                event.error = Some("rejected".into());
-                event
-            },
-        );
-    // Ordered, so that most of them are taken.
-    prop::collection::vec(event, 0..40).prop_map(|mut events| {
+    );
+    prop::collection::vec(event.prop_map(any_event), 0..40).prop_map(|mut events| {
         events.sort_by_key(|event| event.t);
         events
     })
+}
+
+const FUNCTIONS: [Function; 14] = [
+    Function::Acquire,
+    Function::Extend,
+    Function::Release,
+    Function::Held,
+    Function::Lost,
+    Function::Work,
+    Function::Read,
+    Function::Write,
+    Function::Point,
+    Function::Inject,
+    Function::Heal,
+    Function::Log,
+    Function::Accepted,
+    Function::Exit,
+];
+
+/// Function, type, process, operation, times and numbers, and a bit for each field that is there or not.
+type Parts = (usize, usize, usize, u64, Vec<Option<u64>>, u8);
+
+fn any_event((f, kind, process, op, numbers, bits): Parts) -> Event<'static> {
+    let kind = [Kind::Invoke, Kind::Ok, Kind::Fail, Kind::Info][kind];
+    let process = ["c1", "c1.2", "c2", "nemesis", "storage", ""][process];
+    let mut event = Event::new(numbers[0].unwrap_or(2), process, op, kind, FUNCTIONS[f]);
+    (event.grant, event.token, event.validity) = (numbers[1], numbers[2], numbers[3]);
+    (event.ttl_ms, event.version, event.based_on) = (numbers[4], numbers[5], numbers[6]);
+    event.entries = numbers[6];
+    event.step = numbers[5]
+        .filter(|step| *step < 3)
+        .map(|step| step as usize);
+    let bit = |number: u8| bits & (1 << number) > 0;
+    event.lock = bit(0).then(|| "l".into());
+    event.document = bit(1).then(|| "d".into());
+    event.value = bit(2).then(|| format!("v{}", bits >> 6).into());
+    event.fault = bit(3).then(|| "crash".into());
+    event.on = bit(4).then(|| vec!["c1".to_owned()]);
+    event.held = Some(bit(5));
+    event.error = Some("rejected".into());
+    event
 }

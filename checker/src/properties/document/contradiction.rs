@@ -78,12 +78,15 @@ pub(super) enum Contradiction {
     /// A read returned a write that the log lacks.
     Unlogged { read: u32, writer: u32 },
     /// An operation has a lower version than one that had returned before it was invoked.
-    Backwards {
-        earlier: Operation,
-        earlier_version: u64,
-        later: Operation,
-        later_version: u64,
-    },
+    Backwards(Backwards),
+}
+
+/// Two operations of which one had returned before the other was invoked, and their versions.
+pub(super) struct Backwards {
+    pub(super) earlier: Operation,
+    pub(super) earlier_version: u64,
+    pub(super) later: Operation,
+    pub(super) later_version: u64,
 }
 
 impl Contradiction {
@@ -100,7 +103,7 @@ impl Contradiction {
             Contradiction::OtherValue { read, .. }
             | Contradiction::Unwritten { read }
             | Contradiction::Unlogged { read, .. } => Operation::Read(read),
-            Contradiction::Backwards { later, .. } => later,
+            Contradiction::Backwards(Backwards { later, .. }) => later,
         }
     }
 
@@ -110,7 +113,7 @@ impl Contradiction {
             Contradiction::SharedVersion { first, .. } => Some(Operation::Write(first)),
             Contradiction::Unlogged { writer, .. } => Some(Operation::Write(writer)),
             Contradiction::OtherValue { writer, .. } => writer.map(Operation::Write),
-            Contradiction::Backwards { earlier, .. } => Some(earlier),
+            Contradiction::Backwards(Backwards { earlier, .. }) => Some(earlier),
             _ => None,
         }
     }
@@ -119,25 +122,32 @@ impl Contradiction {
 /// Tells a contradiction to a person.
 pub(super) fn describe(record: &Record, contradiction: &Contradiction) -> Witness {
     let operation = contradiction.operation();
-    let other = contradiction.other();
-    let call = operation.call(record);
-    let apart = other.map_or(u64::MAX, |other| {
-        other.call(record).completed.abs_diff(call.invoked)
-    });
-    let clock = Clock::telling(apart);
-    let (name, document) = (operation.words(record), operation.document(record));
-    let sentence = match contradiction {
+    let sentence = match operation {
+        Operation::Write(write) => of_write(record, contradiction, write),
+        Operation::Read(read) => of_read(record, contradiction, read),
+    };
+    let operations: Vec<Operation> = contradiction
+        .other()
+        .into_iter()
+        .chain([operation])
+        .collect();
+    let ids = operations.iter().map(|operation| operation.call(record).op);
+    let events = operations.iter().map(|operation| operation.events(record));
+    witness(sentence, ids.collect(), events.collect())
+}
+
+fn of_write(record: &Record, contradiction: &Contradiction, write: u32) -> String {
+    let name = Operation::Write(write).words(record);
+    let document = Operation::Write(write).document(record);
+    let write = &record.writes[write as usize];
+    match contradiction {
         Contradiction::SharedVersion { first, version, .. } => {
-            format!(
-                "{name} and {} both made version {version} of {document}",
-                Operation::Write(*first).words(record)
-            )
+            let first = Operation::Write(*first).words(record);
+            format!("{name} and {first} both made version {version} of {document}")
         }
-        Contradiction::TakenTwice { first, second, .. } => {
-            format!(
-                "the storage accepted {name} twice, as version {first} and as version {second} of {document}"
-            )
-        }
+        Contradiction::TakenTwice { first, second, .. } => format!(
+            "the storage accepted {name} twice, as version {first} and as version {second} of {document}"
+        ),
         Contradiction::FailedYetAccepted {
             version, logged, ..
         } => {
@@ -148,58 +158,39 @@ pub(super) fn describe(record: &Record, contradiction: &Contradiction) -> Witnes
             };
             format!("{name} was told that it failed, yet {by} as version {version} of {document}")
         }
-        Contradiction::BasedOnLater { write, version } => format!(
+        Contradiction::BasedOnLater { version, .. } => format!(
             "{name} was based on version {} of {document} and made version {version}, which is not after it",
-            record.writes[*write as usize].based_on.unwrap_or_default(),
+            write.based_on.unwrap_or_default(),
         ),
-        Contradiction::MadeNothing { .. } => {
-            format!(
-                "{name} was accepted as version 0 of {document}, which is that of an untouched document"
-            )
-        }
-        Contradiction::OtherInLog { version, .. } => {
-            format!(
-                "the storage's log has {name} as version {version} with another value or document than it was sent with"
-            )
-        }
-        Contradiction::Vanished { .. } => format!(
+        Contradiction::MadeNothing { .. } => format!(
+            "{name} was accepted as version 0 of {document}, which is that of an untouched document"
+        ),
+        Contradiction::OtherInLog { version, .. } => format!(
+            "the storage's log has {name} as version {version} with another value or document than it was sent with"
+        ),
+        Contradiction::Backwards(pair) => backwards(record, pair),
+        _ => format!(
             "an acknowledged write vanished: {name} was accepted at {}, and the storage's log of {document} lacks it",
-            clock.at(call.completed)
+            Clock::telling(u64::MAX).at(write.call.completed)
         ),
-        Contradiction::Unlogged { read, writer } => format!(
-            "{name} returned version {} of {document}, {}, and the storage's log lacks it",
-            record.reads[*read as usize].version.unwrap_or_default(),
-            Operation::Write(*writer).words(record),
-        ),
-        Contradiction::OtherValue { read, writer } => other_value(record, *read, *writer),
-        Contradiction::Unwritten { read } => format!(
-            "{name} returned version {} of {document}, which no write made",
-            record.reads[*read as usize].version.unwrap_or_default()
-        ),
-        Contradiction::Backwards {
-            earlier,
-            earlier_version,
-            later_version,
-            ..
-        } => backwards(
-            record,
-            (*earlier, *earlier_version),
-            (operation, *later_version),
-            clock,
-        ),
-    };
-    let operations = other.into_iter().chain([operation]);
-    let events = operations
-        .clone()
-        .map(|operation| operation.events(record))
-        .collect();
-    witness(
-        sentence,
-        operations
-            .map(|operation| operation.call(record).op)
-            .collect(),
-        events,
-    )
+    }
+}
+
+fn of_read(record: &Record, contradiction: &Contradiction, read: u32) -> String {
+    let name = Operation::Read(read).words(record);
+    let document = Operation::Read(read).document(record);
+    let version = record.reads[read as usize].version.unwrap_or_default();
+    match contradiction {
+        Contradiction::Unlogged { writer, .. } => {
+            let writer = Operation::Write(*writer).words(record);
+            format!(
+                "{name} returned version {version} of {document}, {writer}, and the storage's log lacks it"
+            )
+        }
+        Contradiction::OtherValue { writer, .. } => other_value(record, read, *writer),
+        Contradiction::Backwards(pair) => backwards(record, pair),
+        _ => format!("{name} returned version {version} of {document}, which no write made"),
+    }
 }
 
 fn other_value(record: &Record, read: u32, writer: Option<u32>) -> String {
@@ -225,51 +216,32 @@ fn other_value(record: &Record, read: u32, writer: Option<u32>) -> String {
     }
 }
 
-fn backwards(
-    record: &Record,
-    earlier: (Operation, u64),
-    later: (Operation, u64),
-    clock: Clock,
-) -> String {
-    let (names, document) = (
-        (earlier.0.words(record), later.0.words(record)),
-        later.0.document(record),
-    );
-    let did = if matches!(earlier.0, Operation::Read(_)) {
-        "returned"
-    } else {
-        "made"
+fn backwards(record: &Record, pair: &Backwards) -> String {
+    let &Backwards {
+        earlier,
+        earlier_version: seen,
+        later,
+        later_version: made,
+    } = pair;
+    let (first, second) = (earlier.words(record), later.words(record));
+    let document = later.document(record);
+    let (returned, invoked) = (earlier.call(record).completed, later.call(record).invoked);
+    let clock = Clock::telling(invoked - returned);
+    let (by, from) = (clock.at(returned), clock.at(invoked));
+    let did = match earlier {
+        Operation::Read(_) => "returned",
+        Operation::Write(_) => "made",
     };
-    let (seen, begun) = (
-        earlier.0.call(record).completed,
-        later.0.call(record).invoked,
-    );
-    match later.0 {
-        Operation::Read(_) => format!(
-            "a read went back in time: {}, begun at {}, returned version {} of {document}, though {} had {did} version {} by {}",
-            names.1,
-            clock.at(begun),
-            later.1,
-            names.0,
-            earlier.1,
-            clock.at(seen)
+    match (earlier, later) {
+        (_, Operation::Read(_)) => format!(
+            "a read went back in time: {second}, begun at {from}, returned version {made} of {document}, \
+             though {first} had {did} version {seen} by {by}"
         ),
-        Operation::Write(_) if earlier.1 == later.1 && did == "returned" => format!(
-            "{} returned version {} of {document} at {}, before {}, which made it, began at {}",
-            names.0,
-            earlier.1,
-            clock.at(seen),
-            names.1,
-            clock.at(begun)
+        (Operation::Read(_), Operation::Write(_)) if seen == made => format!(
+            "{first} returned version {seen} of {document} at {by}, before {second}, which made it, began at {from}"
         ),
-        Operation::Write(_) => format!(
-            "{}, begun at {}, made version {} of {document}, though {} had {did} version {} by {}",
-            names.1,
-            clock.at(begun),
-            later.1,
-            names.0,
-            earlier.1,
-            clock.at(seen)
+        (_, Operation::Write(_)) => format!(
+            "{second}, begun at {from}, made version {made} of {document}, though {first} had {did} version {seen} by {by}"
         ),
     }
 }

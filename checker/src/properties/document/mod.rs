@@ -22,7 +22,7 @@
 
 mod contradiction;
 
-use self::contradiction::{Contradiction, Operation, describe};
+use self::contradiction::{Backwards, Contradiction, Operation, describe};
 use crate::names::{Map, NONE};
 use crate::operations::{Completion, NEVER, Read};
 use crate::properties::{Case, Finding, Property};
@@ -312,12 +312,12 @@ fn order(case: &Case<'_>) -> Vec<Contradiction> {
             Operation::Write(_) => later.version <= earlier.version,
         };
         if let Some(earlier) = highest[later.document as usize].filter(against) {
-            found.push(Contradiction::Backwards {
+            found.push(Contradiction::Backwards(Backwards {
                 earlier: earlier.operation,
                 earlier_version: earlier.version,
                 later: later.operation,
                 later_version: later.version,
-            });
+            }));
         }
     }
     found
