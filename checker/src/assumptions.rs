@@ -212,7 +212,11 @@ mod tests {
         );
         assert_eq!(
             failures(&with("50 c1 read#5 \n51 c1 write#5 ok version=3")),
-            ["the completion of op 5 does not fit its invocation",]
+            ["the completion of op 5 does not fit its invocation"]
+        );
+        assert_eq!(
+            failures(&with("50 c1 read#5 \n51 c2 read#5 ok version=2")),
+            ["the completion of op 5 does not fit its invocation"]
         );
         let many = with("50 c1 read#5 ok\n51 c1 read#6 ok\n52 c1 read#7 ok");
         assert_eq!(
@@ -258,6 +262,22 @@ mod tests {
                  71 c2 write#16 ok version=3"
             ).replace("\n\n", "\n")));
         }
+    }
+
+    #[test]
+    fn what_is_unclear_of_a_client_leaves_clear_what_was_over_before() {
+        let before = "50 c1 acquire#5
+            51 c1 acquire#5 ok token=5 validity=500
+            52 c2 acquire#15
+            53 c2 acquire#15 ok token=6 validity=400
+            54 c1 release#7 grant=5";
+        let history = with(&format!("{before}\n60 c1 release#8 ok"));
+        assert_eq!(history.witness("mutual-exclusion").overlap_ms, Some(1.0));
+        with(&format!(
+            "{}\n60 c1 release#8 ok",
+            before.replace("54 c1 release#7 grant=5", "")
+        ))
+        .spares("mutual-exclusion");
     }
 
     #[test]
@@ -336,6 +356,20 @@ mod tests {
         assert_eq!(
             (&fault.evidence["seen"], &fault.heal_evidence["seen"]),
             (&true.into(), &true.into())
+        );
+    }
+
+    #[test]
+    fn a_fault_is_in_force_from_when_its_evidence_says() {
+        let injected = |told: u64| {
+            let inject = INJECT.replace("ok step=0", &format!("ok step=0 took_hold_ns={told}"));
+            faulty(&inject, HEAL).verdict().faults.remove(0).injected_ns
+        };
+        assert_eq!(injected(21_000_000), Some(21_000_000));
+        assert_eq!(
+            injected(99_000_000),
+            Some(22_000_000),
+            "it was recorded by then"
         );
     }
 

@@ -242,6 +242,7 @@ impl Faults {
                 fault: act.fault.clone(),
                 on: act.on.clone(),
                 engine: act.engine.clone(),
+                took_hold: matches!(act.completion, Completion::Ok),
                 injected_ns: matches!(act.completion, Completion::Ok | Completion::Info)
                     .then(|| act.in_force()),
                 healed_ns: heal.map(|heal| heal.completed),

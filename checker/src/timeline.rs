@@ -212,6 +212,10 @@ fn set(event: &mut Event<'static>, word: &str) {
         "on" => event.on = Some(vec![value.to_owned()]),
         "held" => event.held = Some(value == "true"),
         "evidence" => event.evidence = None,
+        "took_hold_ns" => {
+            let evidence = event.evidence.get_or_insert_default();
+            evidence.insert(field.to_owned(), json!(number()));
+        }
         _ => panic!("no field {field}"),
     }
 }

@@ -102,6 +102,8 @@ pub struct FaultReport {
     pub on: Vec<String>,
     /// By what it was made; empty if the history does not say.
     pub engine: String,
+    /// Whether its evidence shows that it took hold.
+    pub took_hold: bool,
     /// When it was in force, in nanoseconds since the run's base; absent if it was never said to be.
     pub injected_ns: Option<u64>,
     /// When it was over; absent if it was never said to be.

@@ -213,6 +213,20 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_goes_on_after_its_crash_holds_what_it_is_granted_then() {
+        timeline(
+            "20 nemesis inject#9 fault=crash on=c1
+             21 nemesis inject#9 ok
+             5 c1 point#8
+             30 c1 acquire#1
+             31 c1 acquire#1 ok validity=310
+             40 c2 acquire#2
+             41 c2 acquire#2 ok validity=310",
+        )
+        .witness(NAME);
+    }
+
+    #[test]
     fn an_extension_counts_from_its_return_on_and_may_leave_a_gap() {
         let extended = |second: &str| {
             timeline(&format!(

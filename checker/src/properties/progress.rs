@@ -243,6 +243,7 @@ mod tests {
 
     #[test]
     fn identifies_a_lock_that_stays_stuck_after_its_holder_crashed() {
+        crashed(1500).cut().witness(NAME);
         let witness = crashed(1500).witness(NAME);
         assert_eq!(witness.operations, [1, 100, 104]);
         assert_eq!(witness.overlap_ms, Some(1200.5));
@@ -256,6 +257,7 @@ mod tests {
     #[test]
     fn spares_one_that_is_granted_in_time() {
         crashed(900).holds(NAME);
+        crashed(900).cut().spares(NAME);
         // Nobody asked from 1010.5 ms on, so nothing shows that the lock could not have been had.
         crashed(1100).holds(NAME);
     }

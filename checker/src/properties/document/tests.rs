@@ -209,6 +209,23 @@ fn a_write_of_unknown_outcome_may_be_seen_at_any_time_since() {
 }
 
 #[test]
+fn a_value_that_was_read_tells_which_write_made_its_version() {
+    let pending = "20 c2 write#2 value=b";
+    let read = "30 c1 read#3\n31 c1 read#3 ok version=1 value=b";
+    let witness = after_a_write(&format!("{pending}\n{read}")).witness(NAME);
+    assert!(
+        witness.sentence.contains("both made version 1"),
+        "{}",
+        witness.sentence
+    );
+    // A writer of which no value is known may have written that one.
+    timeline(&format!(
+        "10 c1 write#1\n12 c1 write#1 ok version=1\n{pending}\n{read}"
+    ))
+    .holds(NAME);
+}
+
+#[test]
 fn a_version_of_unknown_origin_is_no_violation_unless_the_history_is_whole() {
     let strange = "20 c2 read#2\n21 c2 read#2 ok version=5";
     let reason = after_a_write(strange).reason(NAME);
