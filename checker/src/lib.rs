@@ -1,6 +1,6 @@
 //! What it means: lock and storage properties judged from a history.
 //!
-//! A [`Checker`] takes the events of a history one by one and gives a [`Verdict`]: for each property of [`properties`]
+//! A [`Checker`] takes the events of a history one by one and gives a [`Verdict`]: for each property of [`properties()`]
 //! whether it holds, is violated (with a [`Witness`]), or is unknown (with the reason). It does no IO, knows no clock
 //! and draws no random numbers: the same history gives the same verdict for ever.
 //!

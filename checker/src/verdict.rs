@@ -168,7 +168,7 @@ pub struct Spread {
 pub struct Verdict {
     /// Violated if any property is, else unknown if any is or if none could be judged, else holds.
     pub outcome: Answer,
-    /// The properties, in the order of [`crate::properties`].
+    /// The properties, in the order of [`crate::properties()`].
     pub properties: Vec<PropertyVerdict>,
     /// The assumptions that failed, as fragments: for each of them no property is said to hold.
     pub assumptions: Vec<String>,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use bollard::errors::Error as Reply;
+use bollard::models::ContainerStateStatusEnum;
 use bollard::query_parameters::{
     InspectContainerOptions, ListContainersOptionsBuilder, ListNetworksOptionsBuilder,
     ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
@@ -26,6 +27,13 @@ const ROUND_PAUSE: Duration = Duration::from_millis(200);
 /// How long a container may take to go that somebody else removes.
 const GOING_LIMIT: Duration = Duration::from_secs(30);
 const GOING_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a container may be about to start. Docker 20.10 forgets to let go of the network of one that is removed
+/// while it starts, and then holds that network until the daemon restarts.
+const STARTING_LIMIT: Duration = Duration::from_secs(3);
+
+/// After so many rounds a network that has no containers, and that Docker says is in use, is taken to be held for good.
+const ROUNDS_FOR_HELD: u32 = 5;
 
 /// Whose things a sweep removes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,12 +59,17 @@ pub struct Swept {
     pub volumes: Vec<String>,
     /// Folders outside Docker.
     pub runtime_dirs: Vec<PathBuf>,
+    /// Networks that nothing uses any more and that Docker holds all the same, until its daemon restarts.
+    pub held_networks: Vec<String>,
 }
 
 impl Swept {
-    /// Whether there was nothing to remove.
+    /// Whether nothing was removed.
     pub fn is_empty(&self) -> bool {
-        *self == Swept::default()
+        self.containers.is_empty()
+            && self.networks.is_empty()
+            && self.volumes.is_empty()
+            && self.runtime_dirs.is_empty()
     }
 }
 
@@ -97,9 +110,14 @@ pub async fn sweep(engine: &Engine, which: &Which) -> Result<Swept, Error> {
             break;
         }
         let refused = remove(engine, things, &mut swept).await;
+        if round >= ROUNDS_FOR_HELD && refused.iter().all(Refused::is_held_network) {
+            swept.held_networks = refused.into_iter().map(|refused| refused.name).collect();
+            break;
+        }
         if round == ROUNDS && !refused.is_empty() {
+            let what: Vec<String> = refused.iter().map(Refused::to_string).collect();
             return Err(Error::Left {
-                what: refused.join("; "),
+                what: what.join("; "),
                 removed: swept.to_string(),
             });
         }
@@ -278,16 +296,39 @@ async fn volumes(engine: &Engine, chosen: &Chosen<'_>) -> Result<Vec<String>, Er
         .collect())
 }
 
+/// What Docker refused to remove.
+struct Refused {
+    kind: &'static str,
+    name: String,
+    why: String,
+}
+
+impl Refused {
+    fn is_held_network(&self) -> bool {
+        self.kind == "network" && self.why.contains("has active endpoints")
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.kind, self.name, self.why)
+    }
+}
+
 /// Removes all containers at once, then all networks and volumes; gives what was refused, and why.
-async fn remove(engine: &Engine, things: Things, swept: &mut Swept) -> Vec<String> {
+async fn remove(engine: &Engine, things: Things, swept: &mut Swept) -> Vec<Refused> {
     let mut refused = Vec::new();
-    let mut note = |kind: &str,
+    let mut note = |kind: &'static str,
                     name: String,
                     result: Result<bool, Reply>,
                     removed: &mut Vec<String>| match result {
         Ok(true) => removed.push(name),
         Ok(false) => {}
-        Err(reply) => refused.push(format!("{kind} {name}: {}", words(&reply))),
+        Err(reply) => refused.push(Refused {
+            kind,
+            name,
+            why: words(&reply),
+        }),
     };
     let containers = things
         .containers
@@ -326,6 +367,8 @@ fn or_gone(result: Result<(), Reply>) -> Result<bool, Reply> {
 }
 
 async fn remove_container(engine: &Engine, id: &str) -> Result<bool, Reply> {
+    // One that was made and never started stays so; it is removed when the time is over.
+    let _ = tokio::time::timeout(STARTING_LIMIT, started(engine, id)).await;
     let options = RemoveContainerOptionsBuilder::default()
         .force(true)
         .v(true)
@@ -340,6 +383,16 @@ async fn remove_container(engine: &Engine, id: &str) -> Result<bool, Reply> {
             Ok(false)
         }
         result => or_gone(result),
+    }
+}
+
+/// Waits until a container is no longer about to start.
+async fn started(engine: &Engine, id: &str) {
+    let options = None::<InspectContainerOptions>;
+    while let Ok(found) = engine.docker().inspect_container(id, options.clone()).await
+        && found.state.and_then(|state| state.status) == Some(ContainerStateStatusEnum::CREATED)
+    {
+        tokio::time::sleep(GOING_PAUSE).await;
     }
 }
 
@@ -422,6 +475,7 @@ mod tests {
             networks: vec!["n".to_owned()],
             volumes: Vec::new(),
             runtime_dirs: vec![PathBuf::from("/tmp/fencepost-a")],
+            ..Swept::default()
         };
         assert_eq!(
             swept.to_string(),

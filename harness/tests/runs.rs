@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use containers::owner::{self, Owner};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -14,10 +15,29 @@ use serde_json::Value;
 /// Runs compete for two processors and for what `clean` may remove: one test at a time.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// A test's turn with Docker.
+struct Turn {
+    _alone: MutexGuard<'static, ()>,
+    /// What others had left before, for good: the daemon itself may hold on to a network.
+    before: Vec<String>,
+}
+
+impl Turn {
+    /// What the test has left behind so far.
+    fn left_behind(&self) -> Vec<String> {
+        let mut left = left_behind();
+        left.retain(|thing| !self.before.contains(thing));
+        left
+    }
+}
+
 /// A turn with Docker; none where there is no Docker, which only a person's machine may lack.
-fn turn() -> Option<MutexGuard<'static, ()>> {
-    let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    containers::docker_or_skip().map(|()| turn)
+fn turn() -> Option<Turn> {
+    let alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    containers::docker_or_skip().map(|()| Turn {
+        _alone: alone,
+        before: left_behind(),
+    })
 }
 
 fn fencepost(arguments: &[&str]) -> Command {
@@ -56,40 +76,38 @@ fn cell(judgement: &Value) -> String {
     )
 }
 
-/// What Docker still holds of ours, and processes of ours that still run inside containers.
+/// What Docker still holds of runs whose owners are dead; somebody else's run may be going on.
 fn left_behind() -> Vec<String> {
-    let docker = |arguments: &[&str]| {
-        let output = Command::new("docker").args(arguments).output().unwrap();
-        String::from_utf8_lossy(&output.stdout)
+    let of_the_dead = |kind: &str, arguments: &[&str], name: &str| -> Vec<String> {
+        let format = format!(
+            r#"{{{{.Label "{}"}}}} {kind} {{{{.{name}}}}}"#,
+            owner::LABEL_OWNER
+        );
+        let filter = format!("label={}", owner::LABEL_OWNER);
+        let output = Command::new("docker")
+            .args(arguments)
+            .args(["--filter", &filter, "--format", &format])
+            .output()
+            .unwrap();
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let lines = String::from_utf8_lossy(&output.stdout).into_owned();
+        let is_dead = |label: &str| !Owner::parse(label).is_some_and(|owner| owner.is_alive());
+        let dead = lines
             .lines()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
+            .filter_map(|line| line.split_once(' '))
+            .filter(|(label, _)| is_dead(label));
+        dead.map(|(_, what)| what.to_owned()).collect()
     };
-    let mut left = docker(&[
-        "ps",
-        "-a",
-        "--filter",
-        "label=fencepost",
-        "--format",
-        "container {{.Names}}",
-    ]);
-    left.extend(docker(&[
-        "network",
-        "ls",
-        "--filter",
-        "label=fencepost",
-        "--format",
-        "network {{.Name}}",
-    ]));
-    left.extend(docker(&[
-        "volume",
-        "ls",
-        "--filter",
-        "label=fencepost",
-        "--format",
-        "volume {{.Name}}",
-    ]));
-    left
+    [
+        of_the_dead("container", &["ps", "-a"], "Names"),
+        of_the_dead("network", &["network", "ls"], "Name"),
+        of_the_dead("volume", &["volume", "ls"], "Name"),
+    ]
+    .concat()
 }
 
 /// What a run has to show: classes of properties, and whether a write has to be rejected.
@@ -117,7 +135,7 @@ fn expectation(judgement: &Value) -> (&'static [(&'static str, &'static str)], b
 
 #[test]
 fn every_scenario_shows_what_it_is_there_to_show_and_check_agrees() {
-    let Some(_turn) = turn() else { return };
+    let Some(turn) = turn() else { return };
     let out = tempfile::tempdir().unwrap();
     let (status, judgements, said) = run(out.path(), &["--suite", "quick"]);
     assert_eq!(status, Some(0), "{said}");
@@ -132,17 +150,9 @@ fn every_scenario_shows_what_it_is_there_to_show_and_check_agrees() {
             );
         }
         let rejected = judgement["counts"]["writes_rejected"].as_u64().unwrap();
-        assert_eq!(
-            rejected > 0,
-            rejects,
-            "{rejected} writes rejected in {cell}"
-        );
+        assert!(rejected > 0 || !rejects, "no write was rejected in {cell}");
         for fault in judgement["faults"].as_array().unwrap() {
-            assert!(
-                !fault["evidence"].as_object().unwrap().is_empty(),
-                "{cell}: {} has no evidence",
-                fault["fault"]
-            );
+            assert_eq!(fault["took_hold"], true, "{cell}: {fault}");
         }
     }
     let ran = |what: &str| {
@@ -154,7 +164,7 @@ fn every_scenario_shows_what_it_is_there_to_show_and_check_agrees() {
     assert_eq!(ran("lock").len(), harness::locks::SERVICES.len());
     assert_eq!(ran("scenario").len(), nemesis::scenarios().len());
     agrees(&judgements);
-    assert_eq!(left_behind(), Vec::<String>::new());
+    assert_eq!(turn.left_behind(), Vec::<String>::new());
 }
 
 /// `check` of each history, without Docker, comes to what the run came to.
@@ -221,9 +231,8 @@ fn a_fault_whose_mechanism_is_broken_makes_the_run_unknown() {
             assert_eq!(judgement["outcome"], "unknown", "{}", cell(judgement));
             for fault in judgement["faults"].as_array().unwrap() {
                 assert_eq!(
-                    fault["injected_ns"],
-                    Value::Null,
-                    "{} was said to be in force: {fault}",
+                    fault["took_hold"], false,
+                    "{} was said to have taken hold: {fault}",
                     fault["fault"]
                 );
                 used.insert(fault["fault"].as_str().unwrap().to_owned());
@@ -317,7 +326,7 @@ fn check(history: &Path) -> Output {
 
 #[test]
 fn a_killed_harness_leaves_a_readable_history_and_clean_removes_the_rest() {
-    let Some(_turn) = turn() else { return };
+    let Some(turn) = turn() else { return };
     let out = tempfile::tempdir().unwrap();
     let (child, history) = in_the_middle(out.path());
     child.signalled(Signal::SIGKILL);
@@ -337,24 +346,24 @@ fn a_killed_harness_leaves_a_readable_history_and_clean_removes_the_rest() {
     );
 
     assert!(
-        !left_behind().is_empty(),
+        !turn.left_behind().is_empty(),
         "the run had left nothing to clean"
     );
     assert_eq!(
         fencepost(&["clean"]).output().unwrap().status.code(),
         Some(0)
     );
-    assert_eq!(left_behind(), Vec::<String>::new());
+    assert_eq!(turn.left_behind(), Vec::<String>::new());
 }
 
 #[test]
 fn an_interrupted_run_says_so_keeps_its_history_and_leaves_nothing() {
-    let Some(_turn) = turn() else { return };
+    let Some(turn) = turn() else { return };
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let out = tempfile::tempdir().unwrap();
         let (child, history) = in_the_middle(out.path());
         assert_eq!(child.signalled(signal).code(), Some(130));
-        assert_eq!(left_behind(), Vec::<String>::new());
+        assert_eq!(turn.left_behind(), Vec::<String>::new());
         let reader = histories::Reader::open(&history).unwrap();
         assert_eq!(reader.header().plan.scenario, "paused-client");
         assert!(
@@ -367,7 +376,7 @@ fn an_interrupted_run_says_so_keeps_its_history_and_leaves_nothing() {
 
 #[test]
 fn clean_spares_a_live_run_and_two_runs_do_not_disturb_each_other() {
-    let Some(_turn) = turn() else { return };
+    let Some(turn) = turn() else { return };
     let outs = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let start = |out: &tempfile::TempDir| {
         let out = out.path().to_string_lossy().into_owned();
@@ -400,7 +409,7 @@ fn clean_spares_a_live_run_and_two_runs_do_not_disturb_each_other() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    assert_eq!(left_behind(), Vec::<String>::new());
+    assert_eq!(turn.left_behind(), Vec::<String>::new());
 }
 
 #[test]

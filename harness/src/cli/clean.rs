@@ -49,6 +49,11 @@ pub fn clean(arguments: &CleanArguments, voice: Voice) -> Result<Exit> {
                 [] => say("nothing to remove")?,
                 removed => say(format!("removed {}", removed.join(", ")))?,
             }
+            for network in &swept.held_networks {
+                say(format!(
+                    "Docker holds the network {network}, which nothing uses any more; it goes when the Docker daemon restarts"
+                ))?;
+            }
         } else {
             say(json!({
                 "schema_version": report::SCHEMA_VERSION,
@@ -56,6 +61,7 @@ pub fn clean(arguments: &CleanArguments, voice: Voice) -> Result<Exit> {
                 "networks": swept.networks,
                 "volumes": swept.volumes,
                 "runtime_dirs": swept.runtime_dirs,
+                "held_networks": swept.held_networks,
                 "images": images,
             }))?;
         }

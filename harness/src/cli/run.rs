@@ -176,9 +176,11 @@ pub fn carry_out(order: Order, voice: Voice) -> Result<SuiteReport> {
         let stop = Stop::on_signals(containers::sweep_own_blocking)?;
         let display = Display::new(order.cells.len() * order.times as usize);
         let engine = containers::engine().await?;
-        let swept = containers::sweep(&engine, &containers::Which::Dead).await?;
-        if !swept.is_empty() {
-            display.line(&format!("removed what a dead run had left: {swept}"));
+        match containers::sweep(&engine, &containers::Which::Dead).await {
+            Ok(swept) if swept.is_empty() => {}
+            Ok(swept) => display.line(&format!("removed what a dead run had left: {swept}")),
+            // What is left of others is no reason not to run.
+            Err(error) => display.line(&format!("{error}")),
         }
         let stages = stages(&order);
         tokio::select! {

@@ -86,7 +86,7 @@ pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
 pub(super) fn stop_latency<'a>(judgements: impl Iterator<Item = &'a Judgement>) -> Option<String> {
     let mut micros: Vec<u64> = judgements
         .flat_map(|judgement| &judgement.faults)
-        .filter(|fault| fault.engine == "sigstop" && fault.injected_ns.is_some())
+        .filter(|fault| fault.engine == "sigstop" && fault.took_hold)
         .filter_map(latency_us)
         .collect();
     micros.sort_unstable();
@@ -270,8 +270,12 @@ fn fault_line(fault: &FaultReport) -> String {
         when(fault.injected_ns, "never"),
         when(fault.healed_ns, "the end")
     );
-    if let Some(us) = latency_us(fault) {
-        let _ = write!(line, ", {us} µs after its trigger");
+    match latency_us(fault) {
+        _ if !fault.took_hold => line += ", and nothing shows that it took hold",
+        Some(us) => {
+            let _ = write!(line, ", {us} µs after its trigger");
+        }
+        None => {}
     }
     line
 }
