@@ -69,6 +69,16 @@ fn wrong_usage_is_told_what_would_be_right() {
         &["did you mean `no-stale-write`"],
     );
     fails(fencepost(&["frobnicate"]), 64, &["frobnicate"]);
+    fails(
+        fencepost(&["check", "/dev/stdin"]),
+        64,
+        &["/dev/stdin", "save it to a file first"],
+    );
+    fails(
+        fencepost(&["run", "no-fault", "--out", "/dev/null"]),
+        64,
+        &["/dev/null", "name another place"],
+    );
 }
 
 #[test]

@@ -101,11 +101,18 @@ fn find_histories(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
             ))
             .into());
         }
+        if !path.is_file() {
+            return Err(UsageError(format!(
+                "{} is no regular file: a history is read more than once, so save it to a file first",
+                path.display()
+            ))
+            .into());
+        }
         found.push(path.to_owned());
         return Ok(());
     }
     let before = found.len();
-    walk(path, found)?;
+    walk(path, found).map_err(|error| UsageError(format!("{error:#}")))?;
     if found.len() == before {
         return Err(UsageError(format!(
             "{} holds no history (history.jsonl or .jsonl.zst)",

@@ -1,6 +1,6 @@
 //! `fencepost run`: scenarios on real servers, and what they came to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
@@ -21,13 +21,8 @@ pub struct RunArguments {
     #[arg(value_name = "SCENARIO")]
     scenarios: Vec<String>,
 
-    /// Run all scenarios: quick once, full 3 times, nightly 20 times each
-    #[arg(
-        long,
-        value_enum,
-        env = "FENCEPOST_SUITE",
-        conflicts_with = "scenarios"
-    )]
+    /// How often each cell is run: quick once, full 3 times, nightly 20 times
+    #[arg(long, value_enum, env = "FENCEPOST_SUITE")]
     suite: Option<Suite>,
 
     /// Lock services, or all
@@ -159,10 +154,29 @@ pub fn run(arguments: &RunArguments, voice: Voice) -> Result<Exit> {
 impl HowArguments {
     /// Makes the folder for the runs; absolute, since it is mounted into containers at the same path.
     pub fn make_out(&self) -> Result<PathBuf> {
-        runner::make_folder(&self.out)?;
-        self.out
-            .canonicalize()
-            .with_context(|| format!("find {}", self.out.display()))
+        let usable = |path: &Path| -> Result<PathBuf> {
+            runner::make_folder(path)?;
+            let path = path
+                .canonicalize()
+                .with_context(|| format!("find {}", path.display()))?;
+            // A folder that can't be written to is better found out before anything is started.
+            let probe = path.join(format!(".fencepost-{}", std::process::id()));
+            runner::write(&probe, b"")?;
+            std::fs::remove_file(&probe).with_context(|| format!("remove {}", probe.display()))?;
+            Ok(path)
+        };
+        if let Some(summary) = &self.summary {
+            runner::write(summary, b"").map_err(not_usable)?;
+        }
+        usable(&self.out).map_err(not_usable)
+    }
+}
+
+/// A place that was named and can't be used is a mistake of the call, unless the disk is full.
+fn not_usable(error: anyhow::Error) -> anyhow::Error {
+    match exit::of_error(&error) {
+        Exit::Unavailable => error,
+        _ => UsageError(format!("{error:#}: name another place")).into(),
     }
 }
 

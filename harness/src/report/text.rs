@@ -68,9 +68,11 @@ pub(super) fn paint(words: &str, mark: Mark, color: bool) -> String {
 /// A table without borders, as wide as the terminal at most.
 pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
-    table
-        .load_preset(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
+    table.load_preset(presets::NOTHING);
+    // A terminal that does not know its width says 0.
+    if table.width().is_some_and(|width| width > 0) {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+    }
     if !header.is_empty() {
         table.set_header(header.to_vec());
     }
