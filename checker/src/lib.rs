@@ -15,6 +15,8 @@ mod faults;
 mod grants;
 mod index;
 mod intake;
+pub mod linearizability;
+pub mod models;
 mod names;
 mod operations;
 mod properties;

@@ -71,6 +71,7 @@
 //! # }
 //! ```
 
+pub mod entries;
 mod error;
 mod event;
 mod header;

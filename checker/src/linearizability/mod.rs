@@ -1,0 +1,35 @@
+//! Linearizability of a history against a sequential model: whether, and if not, which few calls prove it.
+
+pub mod brute_force;
+mod history;
+
+pub use history::{Call, History, NEVER};
+
+/// What is found of one object's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// There is an order of the calls that the model allows.
+    Linearizable,
+    /// There is none.
+    Violated(Violation),
+    /// It was not found out within the limits.
+    Unknown {
+        /// Which limit, as a fragment: `the search passed 2,000,000 states`.
+        reason: String,
+        /// The events before this position are linearizable.
+        reached: u32,
+    },
+}
+
+/// The proof that a history is not linearizable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// The calls, by their index in [`History::calls`], in rising order: even if every other call were free to have done nothing, with
+    /// any outcome that changes the state, these would have no order. None of them can be left out, where that could be found out.
+    pub calls: Vec<usize>,
+    /// The longest prefix that is linearizable: all events before this position. The event there is the return (or, for a
+    /// release, the invocation) that the model does not allow.
+    pub prefix: u32,
+    /// What went wrong, in one sentence, where an algorithm knows better than the list of calls.
+    pub sentence: Option<String>,
+}

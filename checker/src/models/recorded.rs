@@ -1,0 +1,72 @@
+//! How a model's operations are read from a history.
+
+use histories::entries::Value;
+
+use crate::models::Model;
+
+/// A model whose operations can be read from a history's entries.
+pub trait Recorded: Model + Sized {
+    /// The operation that a history tells of; `None` where it tells nothing, as a read of unknown outcome does.
+    ///
+    /// # Errors
+    /// When the model has no such operation, or not with such a value.
+    fn read(&mut self, told: &Told<'_>) -> Result<Option<Self::Operation>, Misfit>;
+
+    /// What the object may do by itself later because of this operation, and from when on, in the history's nanoseconds:
+    /// a lease ends.
+    fn by_itself(
+        &self,
+        _operation: &Self::Operation,
+        _told: &Told<'_>,
+    ) -> Option<(u64, Self::Operation)> {
+        None
+    }
+}
+
+/// All that a history tells of one operation.
+#[derive(Clone, Copy, Debug)]
+pub struct Told<'a> {
+    /// What it does: `read`, `cas`, `acquire`.
+    pub f: &'a str,
+    /// Who did it, as a number and as the history spells it.
+    pub process: (u32, &'a str),
+    /// What went in.
+    pub input: &'a Value<'a>,
+    /// What came of it.
+    pub outcome: Outcome<'a>,
+    /// The fencing token, if the history has it apart from the values.
+    pub token: Option<u64>,
+    /// Until when the grant may be relied on, if the history has it apart from the values.
+    pub validity: Option<u64>,
+}
+
+/// What came of an operation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Outcome<'a> {
+    /// It happened, and this came out.
+    Done(&'a Value<'a>),
+    /// It was refused. Whether that says anything of the object is for the model to say.
+    Refused(Option<&'a str>),
+    /// It may have happened at any time since its invocation.
+    Unknown,
+}
+
+/// Why an entry is none of a model's operations, as a fragment: ``a mutex has no operation `enqueue` ``.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Misfit(pub String);
+
+/// The misfit of an operation that a model does not have.
+pub(super) fn no_operation(model: &str, known: &[&str], told: &Told<'_>) -> Misfit {
+    let known: Vec<String> = known.iter().map(|f| format!("`{f}`")).collect();
+    Misfit(format!(
+        "a {model} has no operation `{}`: it has {}",
+        told.f,
+        known.join(", ")
+    ))
+}
+
+/// The misfit of an operation whose value is of no use.
+pub(super) fn wrong_value(wanted: &str, told: &Told<'_>, value: &Value<'_>) -> Misfit {
+    Misfit(format!("`{}` wants {wanted}, and has {value}", told.f))
+}
