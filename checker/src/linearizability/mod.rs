@@ -2,8 +2,30 @@
 
 pub mod brute_force;
 mod history;
+mod search;
 
 pub use history::{Call, History, NEVER};
+pub use search::Limits;
+
+use crate::models::Model;
+use search::Finding;
+
+/// Whether a history is linearizable against a model.
+pub fn linearizable<M: Model>(
+    model: &M,
+    history: &History<M::Operation>,
+    limits: &Limits<'_>,
+) -> Decision {
+    match search::search(model, history, limits) {
+        Finding::Linearizable => Decision::Linearizable,
+        Finding::Violated(prefix) => Decision::Violated(Violation {
+            calls: Vec::new(),
+            prefix,
+            sentence: None,
+        }),
+        Finding::Unknown(reason, reached) => Decision::Unknown { reason, reached },
+    }
+}
 
 /// What is found of one object's history.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -29,10 +29,9 @@ pub trait Model: Sync {
     /// The state after an operation; `None` if an object in this state does not do it with that outcome.
     fn step(&self, state: &Self::State, operation: &Self::Operation) -> Option<Self::State>;
 
-    /// Whether an operation is a step from every state, and always to the same one, as the write of a register is. Searches
-    /// are faster for knowing it, and no verdict depends on it.
-    fn overwrites(&self, _operation: &Self::Operation) -> bool {
-        false
+    /// What an operation may do to the state. Searches are faster for knowing it, and no verdict depends on it.
+    fn effect(&self, _operation: &Self::Operation) -> Effect {
+        Effect::Depends
     }
 
     /// The number of the part of the object that an operation concerns. Parts are judged one by one: no operation may
@@ -50,4 +49,15 @@ pub trait Model: Sync {
     fn describe_state(&self, state: &Self::State) -> String {
         format!("{state:?}")
     }
+}
+
+/// What an operation may do to a state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Where it is a step at all it leaves the state as it was: a read, a refused attempt.
+    Observes,
+    /// It is a step from every state, and always to the same one: the write of a register.
+    Overwrites,
+    /// Anything else.
+    Depends,
 }

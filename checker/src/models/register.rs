@@ -2,9 +2,9 @@
 
 use histories::entries::Value;
 
-use super::Model;
 use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation};
 use super::values::{Datum, Values};
+use super::{Effect, Model};
 
 /// A register that holds one value.
 ///
@@ -59,8 +59,11 @@ impl Model for Register {
         }
     }
 
-    fn overwrites(&self, operation: &Operation) -> bool {
-        matches!(operation, Operation::Write(_))
+    fn effect(&self, operation: &Operation) -> Effect {
+        match operation {
+            Operation::Read(_) => Effect::Observes,
+            Operation::Write(_) => Effect::Overwrites,
+        }
     }
 
     fn describe(&self, operation: &Operation) -> String {

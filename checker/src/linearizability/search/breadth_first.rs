@@ -1,0 +1,183 @@
+//! All configurations at once, event by event: Lowe's just-in-time graph search ("Testing for linearizability", 2017, section 4).
+//!
+//! What is behind the window is forgotten, so that memory grows with the calls in flight and not with the history.
+
+use super::front::{Configuration, Front};
+use super::graph::{Graph, Place};
+use super::script::{Event, Pending, Script, Window};
+use super::slots::Slots;
+use super::{End, Leash};
+use crate::models::{Effect, Model};
+
+/// With fewer states than that nothing is thrown away.
+const STATES_KEPT: usize = 4096;
+
+/// How often, in events, a search asks whether it has to stop.
+const EVENTS_BETWEEN_QUESTIONS: usize = 256;
+
+/// A search that has all configurations that the events so far allow.
+pub(super) struct BreadthFirst<'m, 's, M: Model, const WORDS: usize> {
+    pub(super) graph: Graph<'m, M, WORDS>,
+    script: &'s Script,
+    pub(super) window: Window,
+    pub(super) configurations: Vec<Configuration<WORDS>>,
+    /// What was found past the return that is looked at.
+    found: Front<WORDS>,
+    /// What was found before it.
+    before: Front<WORDS>,
+    /// What is before it and has to be looked at.
+    queue: Vec<Configuration<WORDS>>,
+}
+
+impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
+    /// A search at the beginning of a history.
+    pub(super) fn new(graph: Graph<'m, M, WORDS>, script: &'s Script) -> Self {
+        let start = Configuration {
+            state: 0,
+            owed: Slots::EMPTY,
+            open: Slots::EMPTY,
+        };
+        Self::from(graph, script, Window::default(), vec![start])
+    }
+
+    /// A search that goes on from configurations at the window's place.
+    pub(super) fn from(
+        graph: Graph<'m, M, WORDS>,
+        script: &'s Script,
+        window: Window,
+        configurations: Vec<Configuration<WORDS>>,
+    ) -> Self {
+        BreadthFirst {
+            graph,
+            script,
+            window,
+            configurations,
+            found: Front::new(),
+            before: Front::new(),
+            queue: Vec::new(),
+        }
+    }
+
+    /// Goes on to the event `until`, or to where no configuration is left, or there are more than `wide`.
+    pub(super) fn run(
+        &mut self,
+        until: usize,
+        wide: usize,
+        certain: &[bool],
+        leash: &Leash<'_>,
+    ) -> End {
+        while self.window.at < until {
+            if self.configurations.len() > wide {
+                return End::Wide;
+            }
+            if self.window.at.is_multiple_of(EVENTS_BETWEEN_QUESTIONS)
+                && let Some(end) = leash.pulled(self.graph.examined, self.bytes())
+            {
+                return end;
+            }
+            match self.script.events[self.window.at] {
+                Event::Invoke(call) => self.invoke(call, certain[call as usize]),
+                Event::Return(call) => {
+                    if let Some(end) = self.leave(self.script.call(call), leash) {
+                        return end;
+                    }
+                }
+            }
+            self.window.forward(self.script);
+        }
+        End::Through
+    }
+
+    fn invoke(&mut self, call: u32, certain: bool) {
+        let pending = self.script.call(call);
+        for configuration in &mut self.configurations {
+            self.graph.invoke(configuration, pending, certain);
+        }
+    }
+
+    /// Goes past a return, unless that is the end.
+    fn leave(&mut self, returning: Pending, leash: &Leash<'_>) -> Option<End> {
+        let open = |configuration: &Configuration<WORDS>| configuration.open.has(returning.slot);
+        if !self.configurations.iter().any(open) {
+            self.graph.examined += 1;
+            return None;
+        }
+        self.found.clear();
+        self.before.clear();
+        self.queue.clear();
+        for &configuration in &self.configurations {
+            if open(&configuration) {
+                self.queue.push(configuration);
+            }
+            if let Some(past) = self.graph.past(configuration, returning) {
+                self.found.add(past);
+            }
+        }
+        if returning.effect == Effect::Observes {
+            self.queue
+                .retain(|configuration| configuration.owed.has(returning.slot));
+        }
+        if let Some(end) = self.explore(returning, leash) {
+            return Some(end);
+        }
+        if self.found.len() == 0 {
+            return Some(End::Dead(self.window.at));
+        }
+        self.configurations.clear();
+        self.configurations.extend(self.found.iter());
+        self.forget_states();
+        None
+    }
+
+    /// Finds all that is past a return, from what is queued before it.
+    fn explore(&mut self, returning: Pending, leash: &Leash<'_>) -> Option<End> {
+        let mut at = 0;
+        while at < self.queue.len() {
+            let configuration = self.queue[at];
+            at += 1;
+            if at.is_multiple_of(EVENTS_BETWEEN_QUESTIONS)
+                && let Some(end) = leash.pulled(self.graph.examined, self.bytes())
+            {
+                return Some(end);
+            }
+            self.graph.branch(
+                &configuration,
+                returning,
+                &self.window,
+                |place, next| match place {
+                    Place::Past => drop(self.found.add(next)),
+                    Place::Before => {
+                        if self.before.add(next) {
+                            self.queue.push(next);
+                        }
+                    }
+                },
+            );
+        }
+        None
+    }
+
+    /// Throws states away that no configuration is in.
+    fn forget_states(&mut self) {
+        if self.graph.steps.len() < STATES_KEPT.max(8 * self.configurations.len()) {
+            return;
+        }
+        let mut live: Vec<u32> = self
+            .configurations
+            .iter()
+            .map(|configuration| configuration.state)
+            .collect();
+        live.sort_unstable();
+        live.dedup();
+        let renumbered = self.graph.steps.keep(&live);
+        for configuration in &mut self.configurations {
+            configuration.state = renumbered[&configuration.state];
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let fronts = self.found.len() + self.before.len();
+        let configurations = self.configurations.capacity() + self.queue.capacity() + 2 * fronts;
+        configurations * size_of::<Configuration<WORDS>>() + self.graph.steps.bytes()
+    }
+}

@@ -1,0 +1,41 @@
+//! How far a search may go.
+
+/// How much a search may take before it gives up, with [`Decision::Unknown`](super::super::Decision::Unknown).
+#[derive(Clone, Copy)]
+pub struct Limits<'a> {
+    /// How many configurations may be looked at.
+    pub configurations: u64,
+    /// How many bytes the configurations that are kept may take.
+    pub bytes: usize,
+    /// Asked every now and then whether to go on, with the reason if not: for a limit on time, since a search knows no clock.
+    pub interrupted: Option<&'a (dyn Fn() -> Option<String> + Sync)>,
+}
+
+impl Default for Limits<'_> {
+    fn default() -> Self {
+        Limits {
+            configurations: 2_000_000_000,
+            bytes: 2 << 30,
+            interrupted: None,
+        }
+    }
+}
+
+impl Limits<'_> {
+    /// Why the search has to stop, if it has to.
+    pub(super) fn passed(&self, configurations: u64, bytes: usize) -> Option<String> {
+        if configurations > self.configurations {
+            return Some(format!(
+                "the search looked at more than {} configurations",
+                self.configurations
+            ));
+        }
+        if bytes > self.bytes {
+            return Some(format!(
+                "the search needs more than {} MiB",
+                self.bytes >> 20
+            ));
+        }
+        self.interrupted.and_then(|interrupted| interrupted())
+    }
+}

@@ -1,0 +1,163 @@
+//! The search for an order of a history's calls, for any model.
+//!
+//! Both searches go through one graph: its nodes are configurations between two events, each a state of the model and what
+//! became of the calls in flight. [`breadth_first`] has all configurations of one moment and forgets the earlier ones;
+//! where they become many, [`depth_first`] goes on from there beside it, and whoever is done first has the answer.
+
+mod breadth_first;
+mod depth_first;
+mod front;
+mod graph;
+mod limits;
+mod script;
+mod slots;
+mod steps;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use breadth_first::BreadthFirst;
+use graph::Graph;
+use script::{Event, Script};
+use steps::{Kinds, Steps};
+
+pub use limits::Limits;
+
+use super::{History, NEVER};
+use crate::models::Model;
+
+/// From so many configurations at one moment on, the depth-first search goes along.
+const WIDE: usize = 512;
+
+/// More calls in flight than this are not searched.
+const MOST_IN_FLIGHT: u32 = 4096;
+
+/// How a search ends.
+enum End {
+    /// There is an order of all events.
+    Through,
+    /// No configuration gets past this event.
+    Dead(usize),
+    /// There are too many configurations to go on alone.
+    Wide,
+    /// A limit was passed.
+    Limit(String),
+    /// The other search was done first.
+    Stopped,
+}
+
+/// What keeps a search from going on.
+struct Leash<'a> {
+    limits: Limits<'a>,
+    /// Set when the search beside this one is done.
+    done: Option<&'a AtomicBool>,
+}
+
+impl Leash<'_> {
+    /// Whether the search has to end, having looked at so many configurations and keeping so many bytes.
+    fn pulled(&self, configurations: u64, bytes: usize) -> Option<End> {
+        if self.done.is_some_and(|done| done.load(Ordering::Relaxed)) {
+            return Some(End::Stopped);
+        }
+        self.limits.passed(configurations, bytes).map(End::Limit)
+    }
+
+    /// Tells the other search if this end is an answer.
+    fn after(&self, end: End) -> End {
+        if let (Some(done), End::Through | End::Dead(_)) = (self.done, &end) {
+            done.store(true, Ordering::Relaxed);
+        }
+        end
+    }
+}
+
+/// What a search finds.
+pub(super) enum Finding {
+    /// There is an order.
+    Linearizable,
+    /// There is none once the event at this position is there.
+    Violated(u32),
+    /// A limit was passed, and how far it got.
+    Unknown(String, u32),
+}
+
+/// Searches for an order of the calls.
+pub(super) fn search<M: Model>(
+    model: &M,
+    history: &History<M::Operation>,
+    limits: &Limits<'_>,
+) -> Finding {
+    let kinds = Kinds::new(model, history.calls().iter().map(|call| &call.operation));
+    let script = Script::new(history, &kinds, NEVER);
+    let steps = Steps::new(model, &kinds);
+    let (end, reached) = match script.slots {
+        0..=64 => search_with::<M, 1>(steps, &script, limits),
+        65..=128 => search_with::<M, 2>(steps, &script, limits),
+        129..=512 => search_with::<M, 8>(steps, &script, limits),
+        513..=MOST_IN_FLIGHT => search_with::<M, 64>(steps, &script, limits),
+        many => (
+            End::Limit(format!(
+                "{many} calls are in flight at once, and {MOST_IN_FLIGHT} is the most"
+            )),
+            0,
+        ),
+    };
+    let position = |event: usize| match script.events[event] {
+        Event::Invoke(call) => history.calls()[call as usize].invoked,
+        Event::Return(call) => history.calls()[call as usize].returned,
+    };
+    match end {
+        End::Through => Finding::Linearizable,
+        End::Dead(event) => Finding::Violated(position(event)),
+        End::Limit(reason) => Finding::Unknown(reason, position(reached)),
+        End::Wide | End::Stopped => {
+            unreachable!("one of two searches has the answer, or both passed a limit")
+        }
+    }
+}
+
+/// How the search ends, and how many events it had behind it then.
+fn search_with<M: Model, const WORDS: usize>(
+    steps: Steps<'_, M>,
+    script: &Script,
+    limits: &Limits<'_>,
+) -> (End, usize) {
+    let alone = Leash {
+        limits: *limits,
+        done: None,
+    };
+    let mut broad = BreadthFirst::<M, WORDS>::new(Graph::new(steps), script);
+    let length = script.events.len();
+    let end = broad.run(length, WIDE, &script.certain, &alone);
+    if !matches!(end, End::Wide) {
+        return (end, broad.window.at);
+    }
+    let done = AtomicBool::new(false);
+    let mut beside = Leash {
+        limits: *limits,
+        done: Some(&done),
+    };
+    beside.limits.bytes /= 2;
+    let window = broad.window.clone();
+    let configurations = broad.configurations.clone();
+    let graph = Graph::new(broad.graph.steps.clone());
+    let (broad_end, deep_end) = rayon::join(
+        || beside.after(broad.run(length, usize::MAX, &script.certain, &beside)),
+        || {
+            beside.after(depth_first::search(
+                graph,
+                script,
+                window,
+                &configurations,
+                &beside,
+            ))
+        },
+    );
+    let end = match (broad_end, deep_end) {
+        (end @ (End::Through | End::Dead(_)), _) | (_, end @ (End::Through | End::Dead(_))) => end,
+        (End::Stopped, end) | (end, _) => end,
+    };
+    (end, broad.window.at.min(length - 1))
+}
+
+#[cfg(test)]
+mod tests;
