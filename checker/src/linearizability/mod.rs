@@ -1,14 +1,15 @@
 //! Linearizability of a history against a sequential model: whether, and if not, which few calls prove it.
 
 pub mod brute_force;
+mod gathering;
 mod history;
 mod search;
 
+pub use gathering::{Gathering, GatheringError, Object};
 pub use history::{Call, History, NEVER};
 pub use search::Limits;
 
 use crate::models::Model;
-use search::Finding;
 
 /// Whether a history is linearizable against a model.
 pub fn linearizable<M: Model>(
@@ -16,15 +17,7 @@ pub fn linearizable<M: Model>(
     history: &History<M::Operation>,
     limits: &Limits<'_>,
 ) -> Decision {
-    match search::search(model, history, limits) {
-        Finding::Linearizable => Decision::Linearizable,
-        Finding::Violated(prefix) => Decision::Violated(Violation {
-            calls: Vec::new(),
-            prefix,
-            sentence: None,
-        }),
-        Finding::Unknown(reason, reached) => Decision::Unknown { reason, reached },
-    }
+    search::search(model, history, limits)
 }
 
 /// What is found of one object's history.

@@ -5,6 +5,7 @@
 //! where they become many, [`depth_first`] goes on from there beside it, and whoever is done first has the answer.
 
 mod breadth_first;
+mod core;
 mod depth_first;
 mod front;
 mod graph;
@@ -22,7 +23,7 @@ use steps::{Kinds, Steps};
 
 pub use limits::Limits;
 
-use super::{History, NEVER};
+use super::{Decision, History, NEVER, Violation};
 use crate::models::Model;
 
 /// From so many configurations at one moment on, the depth-first search goes along.
@@ -70,47 +71,68 @@ impl Leash<'_> {
     }
 }
 
-/// What a search finds.
-pub(super) enum Finding {
-    /// There is an order.
-    Linearizable,
-    /// There is none once the event at this position is there.
-    Violated(u32),
-    /// A limit was passed, and how far it got.
-    Unknown(String, u32),
-}
-
-/// Searches for an order of the calls.
+/// Searches for an order of the calls, and if there is none, for the few calls that prove it.
 pub(super) fn search<M: Model>(
     model: &M,
     history: &History<M::Operation>,
     limits: &Limits<'_>,
-) -> Finding {
+) -> Decision {
     let kinds = Kinds::new(model, history.calls().iter().map(|call| &call.operation));
     let script = Script::new(history, &kinds, NEVER);
-    let steps = Steps::new(model, &kinds);
-    let (end, reached) = match script.slots {
-        0..=64 => search_with::<M, 1>(steps, &script, limits),
-        65..=128 => search_with::<M, 2>(steps, &script, limits),
-        129..=512 => search_with::<M, 8>(steps, &script, limits),
-        513..=MOST_IN_FLIGHT => search_with::<M, 64>(steps, &script, limits),
-        many => (
-            End::Limit(format!(
-                "{many} calls are in flight at once, and {MOST_IN_FLIGHT} is the most"
-            )),
-            0,
-        ),
+    let sought = Sought {
+        model,
+        history,
+        kinds: &kinds,
+        script: &script,
+        limits,
     };
-    let position = |event: usize| match script.events[event] {
-        Event::Invoke(call) => history.calls()[call as usize].invoked,
-        Event::Return(call) => history.calls()[call as usize].returned,
-    };
-    match end {
-        End::Through => Finding::Linearizable,
-        End::Dead(event) => Finding::Violated(position(event)),
-        End::Limit(reason) => Finding::Unknown(reason, position(reached)),
-        End::Wide | End::Stopped => {
-            unreachable!("one of two searches has the answer, or both passed a limit")
+    match script.slots {
+        0..=64 => sought.decide::<1>(),
+        65..=128 => sought.decide::<2>(),
+        129..=512 => sought.decide::<8>(),
+        513..=MOST_IN_FLIGHT => sought.decide::<64>(),
+        many => Decision::Unknown {
+            reason: format!("{many} calls are in flight at once, and {MOST_IN_FLIGHT} is the most"),
+            reached: 0,
+        },
+    }
+}
+
+/// What is searched.
+struct Sought<'a, M: Model> {
+    model: &'a M,
+    history: &'a History<M::Operation>,
+    kinds: &'a Kinds<'a, M>,
+    script: &'a Script,
+    limits: &'a Limits<'a>,
+}
+
+impl<M: Model> Sought<'_, M> {
+    fn decide<const WORDS: usize>(&self) -> Decision {
+        let calls = self.history.calls();
+        let position = |event: usize| match self.script.events[event] {
+            Event::Invoke(call) => calls[call as usize].invoked,
+            Event::Return(call) => calls[call as usize].returned,
+        };
+        let steps = Steps::new(self.model, self.kinds);
+        match search_with::<M, WORDS>(steps, self.script, self.limits) {
+            (End::Through, _) => Decision::Linearizable,
+            (End::Dead(event), _) => {
+                let prefix = position(event);
+                let calls = core::core::<M, WORDS>(self.model, self.kinds, self.history, prefix);
+                Decision::Violated(Violation {
+                    calls,
+                    prefix,
+                    sentence: None,
+                })
+            }
+            (End::Limit(reason), reached) => Decision::Unknown {
+                reason,
+                reached: position(reached),
+            },
+            (End::Wide | End::Stopped, _) => {
+                unreachable!("one of two searches has the answer, or both passed a limit")
+            }
         }
     }
 }

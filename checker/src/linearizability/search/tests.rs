@@ -171,3 +171,32 @@ fn both_searches_agree_with_trying_every_order() {
         "{violated} histories are violated"
     );
 }
+
+/// A history with these calls certain as they are, and all others free to have happened or not.
+fn only_certain(history: &History<Operation>, core: &[usize]) -> Vec<Call<Operation>> {
+    let mut calls = history.calls().to_vec();
+    for (at, call) in calls.iter_mut().enumerate() {
+        call.certain &= core.contains(&at);
+    }
+    calls
+}
+
+#[test]
+fn a_core_proves_the_violation_and_nothing_of_it_can_be_left_out() {
+    let mut random = Random(2);
+    for round in 0..100_000 {
+        let history = history(&mut random, round % 4);
+        let Decision::Violated(violation) = search(&Register, &history, &Limits::default()) else {
+            continue;
+        };
+        let core = violation.calls;
+        let has_order =
+            |core: &[usize]| brute_force::linearizable(&Register, &only_certain(&history, core));
+        assert!(!has_order(&core), "{core:?} of {history:#?}");
+        for left_out in 0..core.len() {
+            let mut less = core.clone();
+            less.remove(left_out);
+            assert!(has_order(&less), "{left_out} of {core:?} of {history:#?}");
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! From a history's entries to the calls of each of its objects.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use histories::Kind;
+use histories::entries::{Entry, Value};
+
+use crate::linearizability::{Call, History, NEVER};
+use crate::models::{Misfit, Outcome, Recorded, Told, Values};
+use crate::names::{Map, NONE, Names};
+
+/// Why entries make no calls.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GatheringError {
+    /// A process invoked an operation while it had another in flight.
+    #[error(
+        "process {process} invokes `{f}` and has not returned from line {line} yet: a process does one operation at a time"
+    )]
+    Overlap {
+        /// The process.
+        process: String,
+        /// What it invoked.
+        f: String,
+        /// The line of the operation in flight.
+        line: u64,
+    },
+    /// An operation returned that nobody invoked.
+    #[error("`{f}` of process {process} returns and was not invoked")]
+    Uninvoked {
+        /// The process.
+        process: String,
+        /// What returned.
+        f: String,
+    },
+    /// The model has no such operation.
+    #[error(transparent)]
+    Misfit(#[from] Misfit),
+}
+
+/// Takes entries one by one, and makes calls of them: those of each object apart.
+pub struct Gathering<M: Recorded> {
+    model: M,
+    nil_read_tells_nothing: bool,
+    processes: Names,
+    functions: Names,
+    keys: Values,
+    /// The operations in flight, by their numbers, or by their processes' where operations have none.
+    open: Map<u64, Open>,
+    /// The calls of each object, by its key, and by the part of the model.
+    objects: Vec<Object<M::Operation>>,
+    numbers: Map<(u32, u64), usize>,
+    /// What objects will do by themselves: when, and the index in `due`.
+    clock: BinaryHeap<Reverse<(u64, usize)>>,
+    due: Vec<Option<(u32, Call<M::Operation>)>>,
+    position: u32,
+}
+
+/// The calls of one object.
+pub struct Object<O> {
+    /// Its key as EDN writes it, where the history has several objects.
+    pub key: Option<String>,
+    /// Its calls.
+    pub history: History<O>,
+    calls: Vec<Call<O>>,
+}
+
+struct Open {
+    line: u64,
+    invoked: u32,
+    process: u32,
+    f: u32,
+    key: u32,
+    input: Value<'static>,
+}
+
+impl<M: Recorded> Gathering<M> {
+    /// Begins with nothing. `nil_read_tells_nothing`: whether a read of nil is always legal, as it is in Jepsen's histories.
+    pub fn new(model: M, nil_read_tells_nothing: bool) -> Self {
+        Gathering {
+            model,
+            nil_read_tells_nothing,
+            processes: Names::default(),
+            functions: Names::default(),
+            keys: Values::default(),
+            open: Map::default(),
+            objects: Vec::new(),
+            numbers: Map::default(),
+            clock: BinaryHeap::new(),
+            due: Vec::new(),
+            position: 0,
+        }
+    }
+
+    /// Takes the next entry, in the order of their times, which stands in this line.
+    ///
+    /// # Errors
+    /// When the entry fits no operation in flight, or the model has no such operation.
+    pub fn push(&mut self, entry: &Entry<'_>, line: u64) -> Result<(), GatheringError> {
+        if let Some(time) = entry.time {
+            self.let_happen_until(time);
+        }
+        let process = self.processes.number(&entry.process);
+        let number = entry.op.unwrap_or(u64::from(process));
+        let position = self.next_position();
+        if entry.kind == Kind::Invoke {
+            let open = Open {
+                line,
+                invoked: position,
+                process,
+                f: self.functions.number(&entry.f),
+                key: entry.key.as_ref().map_or(NONE, |key| self.keys.number(key)),
+                input: entry.value.clone().into_owned(),
+            };
+            return match self.open.insert(number, open) {
+                None => Ok(()),
+                Some(earlier) => Err(GatheringError::Overlap {
+                    process: entry.process.to_string(),
+                    f: entry.f.to_string(),
+                    line: earlier.line,
+                }),
+            };
+        }
+        match self.open.remove(&number) {
+            Some(open) => self.complete(open, entry, position),
+            // A remark of a process about nothing that it does.
+            None if entry.kind == Kind::Info => Ok(()),
+            None => Err(GatheringError::Uninvoked {
+                process: entry.process.to_string(),
+                f: entry.f.to_string(),
+            }),
+        }
+    }
+
+    /// The model, and the objects in the order of their first calls.
+    ///
+    /// # Errors
+    /// When the model has no such operation as one that never returned.
+    pub fn finish(mut self) -> Result<(M, Vec<Object<M::Operation>>), GatheringError> {
+        let mut open: Vec<(u64, Open)> = std::mem::take(&mut self.open).into_iter().collect();
+        open.sort_unstable_by_key(|(_, open)| open.invoked);
+        for (number, open) in open {
+            let id = if number == u64::from(open.process) {
+                open.line
+            } else {
+                number
+            };
+            self.add(open, id, Outcome::Unknown, NEVER, None)?;
+        }
+        for object in &mut self.objects {
+            object.history = History::new(std::mem::take(&mut object.calls));
+        }
+        self.objects
+            .sort_by_key(|object| object.history.calls().first().map(|call| call.invoked));
+        Ok((self.model, self.objects))
+    }
+
+    fn next_position(&mut self) -> u32 {
+        self.position += 1;
+        self.position - 1
+    }
+
+    fn complete(
+        &mut self,
+        open: Open,
+        entry: &Entry<'_>,
+        position: u32,
+    ) -> Result<(), GatheringError> {
+        let nothing = self.nil_read_tells_nothing && entry.f == "read" && entry.value == Value::Nil;
+        let (outcome, returned) = match entry.kind {
+            Kind::Ok if nothing => return Ok(()),
+            Kind::Ok => (Outcome::Done(&entry.value), position),
+            Kind::Fail => (Outcome::Refused(entry.error.as_deref()), position),
+            Kind::Info | Kind::Invoke => (Outcome::Unknown, NEVER),
+        };
+        let id = entry.op.unwrap_or(open.line);
+        self.add(open, id, outcome, returned, Some(entry))
+    }
+
+    fn add(
+        &mut self,
+        open: Open,
+        id: u64,
+        outcome: Outcome<'_>,
+        returned: u32,
+        entry: Option<&Entry<'_>>,
+    ) -> Result<(), GatheringError> {
+        let told = Told {
+            f: self.functions.text(open.f),
+            process: (open.process, self.processes.text(open.process)),
+            input: &open.input,
+            outcome,
+            token: entry.and_then(|entry| entry.token),
+            validity: entry.and_then(|entry| entry.validity),
+        };
+        let Some(operation) = self.model.read(&told)? else {
+            return Ok(());
+        };
+        let by_itself = self.model.by_itself(&operation, &told);
+        let part = self.model.partition(&operation);
+        let process = open.process;
+        if let Some((time, operation)) = by_itself {
+            let call = Call {
+                operation,
+                id,
+                process,
+                invoked: 0,
+                returned: NEVER,
+                certain: false,
+            };
+            self.clock.push(Reverse((time, self.due.len())));
+            let object = self.object(open.key, part);
+            self.due.push(Some((object as u32, call)));
+        }
+        let certain = returned != NEVER;
+        let object = self.object(open.key, part);
+        let call = Call {
+            operation,
+            id,
+            process,
+            invoked: open.invoked,
+            returned,
+            certain,
+        };
+        self.objects[object].calls.push(call);
+        Ok(())
+    }
+
+    /// Lets objects do what they do by themselves up to a time.
+    fn let_happen_until(&mut self, time: u64) {
+        while let Some(&Reverse((due, at))) = self.clock.peek()
+            && due <= time
+        {
+            self.clock.pop();
+            let invoked = self.next_position();
+            if let Some((object, call)) = self.due[at].take() {
+                self.objects[object as usize]
+                    .calls
+                    .push(Call { invoked, ..call });
+            }
+        }
+    }
+
+    fn object(&mut self, key: u32, part: u64) -> usize {
+        let next = self.objects.len();
+        let number = *self.numbers.entry((key, part)).or_insert(next);
+        if number == next {
+            self.objects.push(Object {
+                key: (key != NONE).then(|| self.keys.text(key).to_owned()),
+                history: History::new(Vec::new()),
+                calls: Vec::new(),
+            });
+        }
+        number
+    }
+}

@@ -1,0 +1,159 @@
+//! The few calls that prove a violation.
+//!
+//! A set of calls is a *core* when these have no order even if all others were free to have happened or not: their ends
+//! stay, and of each it is only said that it may have taken effect. This is weaker than what the history says, so that what
+//! a core shows is true of the history; and since "or not" is among what is allowed, the core by itself has no order either.
+//! The search knows such calls already: an operation of unknown outcome is one.
+
+use super::breadth_first::BreadthFirst;
+use super::front::Configuration;
+use super::graph::Graph;
+use super::script::{Event, Script, Window};
+use super::steps::{Kinds, Steps};
+use super::{End, Leash, Limits};
+use crate::linearizability::History;
+use crate::models::Model;
+
+/// Where more configurations than these are possible if nothing is certain, more has to be certain.
+const WIDEST: usize = 4096;
+
+/// So many configurations may be looked at to find whether a call can be left out.
+const CONFIGURATIONS_EACH: u64 = 200_000;
+
+/// In so many orders it is tried to leave calls out.
+const ORDERS: u64 = 8;
+
+/// A place in the history, with all that can be there if nothing before it was certain.
+struct Start<'m, M: Model, const WORDS: usize> {
+    window: Window,
+    configurations: Vec<Configuration<WORDS>>,
+    steps: Steps<'m, M>,
+}
+
+/// A core, as indices of calls in rising order, of a history that stops to be linearizable at a position.
+pub(super) fn core<M: Model, const WORDS: usize>(
+    model: &M,
+    kinds: &Kinds<'_, M>,
+    history: &History<M::Operation>,
+    prefix: u32,
+) -> Vec<usize> {
+    let script = Script::new(history, kinds, prefix);
+    let starts = starts::<M, WORDS>(Steps::new(model, kinds), &script);
+    let recent = starts
+        .iter()
+        .rev()
+        .map(|start| (start, certain_from(&script, start.window.at)));
+    let mut proofs = recent.filter(|(start, certain)| start.refutes(&script, certain));
+    // From the beginning, with all that is certain, there is no order: that is what was found.
+    let Some((start, certain)) = proofs.next() else {
+        return indices(&script.certain);
+    };
+    let cores = (0..ORDERS).map(|order| start.reduce(&script, certain.clone(), order));
+    cores.min_by_key(Vec::len).unwrap_or_default()
+}
+
+/// Places to begin a proof at: the history's beginning, then ever nearer to its end, each half as far from it as the last.
+fn starts<'m, M: Model, const WORDS: usize>(
+    steps: Steps<'m, M>,
+    script: &Script,
+) -> Vec<Start<'m, M, WORDS>> {
+    let end = script.events.len();
+    let nothing = vec![false; script.certain.len()];
+    let leash = Leash {
+        limits: Limits {
+            configurations: 1_000_000 + 64 * end as u64,
+            ..Limits::default()
+        },
+        done: None,
+    };
+    let mut search = BreadthFirst::<M, WORDS>::new(Graph::new(steps), script);
+    let mut starts = vec![Start::at(&search)];
+    let distances = (2..usize::BITS)
+        .map(|power| 1usize << power)
+        .take_while(|distance| *distance < end);
+    for distance in distances.collect::<Vec<_>>().into_iter().rev() {
+        match search.run(end - distance, WIDEST, &nothing, &leash) {
+            End::Through => starts.push(Start::at(&search)),
+            _ => break,
+        }
+    }
+    starts
+}
+
+/// Which calls are certain if only those are that began from an event on.
+fn certain_from(script: &Script, at: usize) -> Vec<bool> {
+    let mut certain = vec![false; script.certain.len()];
+    for event in &script.events[at..] {
+        if let Event::Invoke(call) = *event {
+            certain[call as usize] = script.certain[call as usize];
+        }
+    }
+    certain
+}
+
+fn indices(certain: &[bool]) -> Vec<usize> {
+    (0..certain.len()).filter(|&call| certain[call]).collect()
+}
+
+impl<'m, M: Model, const WORDS: usize> Start<'m, M, WORDS> {
+    fn at(search: &BreadthFirst<'m, '_, M, WORDS>) -> Self {
+        Start {
+            window: search.window.clone(),
+            configurations: search.configurations.clone(),
+            steps: search.graph.steps.clone(),
+        }
+    }
+
+    /// Whether there is no order from here on if these calls are certain; no, too, if that is too hard to tell.
+    fn refutes(&self, script: &Script, certain: &[bool]) -> bool {
+        let leash = Leash {
+            limits: Limits {
+                configurations: CONFIGURATIONS_EACH,
+                ..Limits::default()
+            },
+            done: None,
+        };
+        let graph = Graph::new(self.steps.clone());
+        let mut search = BreadthFirst::from(
+            graph,
+            script,
+            self.window.clone(),
+            self.configurations.clone(),
+        );
+        let end = search.run(script.events.len(), usize::MAX, certain, &leash);
+        matches!(end, End::Dead(_))
+    }
+
+    /// Leaves out what can be left out: many calls at once where that can be, then one by one.
+    fn reduce(&self, script: &Script, mut certain: Vec<bool>, order: u64) -> Vec<usize> {
+        let mut calls = indices(&certain);
+        shuffle(&mut calls, order);
+        let mut many = (calls.len() / 2).max(1);
+        loop {
+            let mut kept = Vec::new();
+            for chunk in calls.chunks(many) {
+                chunk.iter().for_each(|&call| certain[call] = false);
+                if !self.refutes(script, &certain) {
+                    chunk.iter().for_each(|&call| certain[call] = true);
+                    kept.extend_from_slice(chunk);
+                }
+            }
+            calls = kept;
+            if many == 1 {
+                return indices(&certain);
+            }
+            many = (many / 2).max(1);
+        }
+    }
+}
+
+/// Puts calls into one of several orders: the oldest first, the newest first, and others that are always the same.
+fn shuffle(calls: &mut [usize], order: u64) {
+    match order {
+        0 => {}
+        1 => calls.reverse(),
+        _ => calls.sort_by_key(|&call| {
+            (call as u64 + 1).wrapping_mul(order.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+        }),
+    }
+}
