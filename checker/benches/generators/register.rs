@@ -36,7 +36,7 @@ struct Client {
     stage: Stage,
 }
 
-/// A write that is over.
+/// A write that is over, or that may happen yet.
 #[derive(Clone, Copy)]
 struct Past {
     value: i64,

@@ -56,6 +56,14 @@ pub struct Gathering<M: Recorded> {
     position: u32,
 }
 
+/// What entries were gathered to.
+pub struct Gathered<M: Recorded> {
+    /// The model, which knows the values that were met.
+    pub model: M,
+    /// The objects, in the order of their first calls.
+    pub objects: Vec<Object<M::Operation>>,
+}
+
 /// The calls of one object.
 pub struct Object<O> {
     /// Its key as EDN writes it, where the history has several objects.
@@ -132,11 +140,11 @@ impl<M: Recorded> Gathering<M> {
         }
     }
 
-    /// The model, and the objects in the order of their first calls.
+    /// All that was gathered.
     ///
     /// # Errors
     /// When the model has no such operation as one that never returned.
-    pub fn finish(mut self) -> Result<(M, Vec<Object<M::Operation>>), GatheringError> {
+    pub fn finish(mut self) -> Result<Gathered<M>, GatheringError> {
         let mut open: Vec<(u64, Open)> = std::mem::take(&mut self.open).into_iter().collect();
         open.sort_unstable_by_key(|(_, open)| open.invoked);
         for (number, open) in open {
@@ -152,7 +160,10 @@ impl<M: Recorded> Gathering<M> {
         }
         self.objects
             .sort_by_key(|object| object.history.calls().first().map(|call| call.invoked));
-        Ok((self.model, self.objects))
+        Ok(Gathered {
+            model: self.model,
+            objects: self.objects,
+        })
     }
 
     fn next_position(&mut self) -> u32 {

@@ -5,7 +5,7 @@ mod gathering;
 mod history;
 mod search;
 
-pub use gathering::{Gathering, GatheringError, Object};
+pub use gathering::{Gathered, Gathering, GatheringError, Object};
 pub use history::{Call, History, NEVER};
 pub use search::Limits;
 
@@ -43,7 +43,8 @@ pub struct Violation {
     /// any outcome that changes the state, these would have no order. None of them can be left out, where that could be found out.
     pub calls: Vec<usize>,
     /// The longest prefix that is linearizable: all events before this position. The event there is the return (or, for a
-    /// release, the invocation) that the model does not allow.
+    /// release, the invocation) that the model does not allow. Where a search passed a limit after it had found the proof,
+    /// it may not be the longest one, and nobody knows.
     pub prefix: u32,
     /// What went wrong, in one sentence, where an algorithm knows better than the list of calls.
     pub sentence: Option<String>,

@@ -58,6 +58,17 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
         }
     }
 
+    /// Another search that goes on from here.
+    pub(super) fn again(&self) -> Self {
+        let graph = Graph::new(self.graph.steps.clone());
+        Self::from(
+            graph,
+            self.script,
+            self.window.clone(),
+            self.configurations.clone(),
+        )
+    }
+
     /// Goes on to the event `until`, or to where no configuration is left, or there are more than `wide`.
     pub(super) fn run(
         &mut self,
@@ -78,7 +89,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             match self.script.events[self.window.at] {
                 Event::Invoke(call) => self.invoke(call, certain[call as usize]),
                 Event::Return(call) => {
-                    if let Some(end) = self.leave(self.script.call(call), leash) {
+                    if let Some(end) = self.leave(self.script.call(call), wide, leash) {
                         return end;
                     }
                 }
@@ -96,7 +107,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
     }
 
     /// Goes past a return, unless that is the end.
-    fn leave(&mut self, returning: Pending, leash: &Leash<'_>) -> Option<End> {
+    fn leave(&mut self, returning: Pending, wide: usize, leash: &Leash<'_>) -> Option<End> {
         let open = |configuration: &Configuration<WORDS>| configuration.open.has(returning.slot);
         if !self.configurations.iter().any(open) {
             self.graph.examined += 1;
@@ -117,7 +128,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             self.queue
                 .retain(|configuration| configuration.owed.has(returning.slot));
         }
-        if let Some(end) = self.explore(returning, leash) {
+        if let Some(end) = self.explore(returning, wide, leash) {
             return Some(end);
         }
         if self.found.len() == 0 {
@@ -130,9 +141,12 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
     }
 
     /// Finds all that is past a return, from what is queued before it.
-    fn explore(&mut self, returning: Pending, leash: &Leash<'_>) -> Option<End> {
+    fn explore(&mut self, returning: Pending, wide: usize, leash: &Leash<'_>) -> Option<End> {
         let mut at = 0;
         while at < self.queue.len() {
+            if at > wide && self.graph.lavish {
+                return Some(End::Wide);
+            }
             let configuration = self.queue[at];
             at += 1;
             if at.is_multiple_of(EVENTS_BETWEEN_QUESTIONS)

@@ -15,7 +15,7 @@ use crate::linearizability::History;
 use crate::models::Model;
 
 /// Where more configurations than these are possible if nothing is certain, more has to be certain.
-const WIDEST: usize = 4096;
+const WIDEST: usize = 512;
 
 /// So many configurations may be looked at to find whether a call can be left out.
 const CONFIGURATIONS_EACH: u64 = 200_000;
@@ -67,6 +67,8 @@ fn starts<'m, M: Model, const WORDS: usize>(
         done: None,
     };
     let mut search = BreadthFirst::<M, WORDS>::new(Graph::new(steps), script);
+    // More than is possible does no harm to a proof that begins there.
+    search.graph.lavish = true;
     let mut starts = vec![Start::at(&search)];
     let distances = (2..usize::BITS)
         .map(|power| 1usize << power)
@@ -113,15 +115,20 @@ impl<'m, M: Model, const WORDS: usize> Start<'m, M, WORDS> {
             },
             done: None,
         };
-        let graph = Graph::new(self.steps.clone());
-        let mut search = BreadthFirst::from(
-            graph,
-            script,
-            self.window.clone(),
-            self.configurations.clone(),
-        );
-        let end = search.run(script.events.len(), usize::MAX, certain, &leash);
-        matches!(end, End::Dead(_))
+        let dead = |lavish: bool| {
+            let graph = Graph::new(self.steps.clone());
+            let mut search = BreadthFirst::from(
+                graph,
+                script,
+                self.window.clone(),
+                self.configurations.clone(),
+            );
+            search.graph.lavish = lavish;
+            let wide = if lavish { WIDEST } else { usize::MAX };
+            let end = search.run(script.events.len(), wide, certain, &leash);
+            matches!(end, End::Dead(_))
+        };
+        (script.has_lasting && dead(true)) || dead(false)
     }
 
     /// Leaves out what can be left out: many calls at once where that can be, then one by one.

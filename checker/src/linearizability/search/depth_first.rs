@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 
+use super::breadth_first::BreadthFirst;
 use super::front::Configuration;
 use super::graph::{Graph, Place};
 use super::script::{Event, Pending, Script, Window};
@@ -16,18 +17,22 @@ use crate::models::{Effect, Model};
 /// How often, in configurations, a search asks whether it has to stop.
 const BETWEEN_QUESTIONS: u64 = 256;
 
-/// Goes on from configurations at the window's place to the end of the history.
+/// Goes on from where another search is, to the end of the history.
 pub(super) fn search<M: Model, const WORDS: usize>(
-    mut graph: Graph<'_, M, WORDS>,
+    from: BreadthFirst<'_, '_, M, WORDS>,
     script: &Script,
-    mut window: Window,
-    configurations: &[Configuration<WORDS>],
     leash: &Leash<'_>,
 ) -> End {
+    let BreadthFirst {
+        mut graph,
+        mut window,
+        configurations,
+        ..
+    } = from;
     let mut visited: HashSet<(u32, Configuration<WORDS>), FixedState> = HashSet::default();
     let mut stack: Vec<(u32, Configuration<WORDS>)> = Vec::new();
-    for configuration in configurations.iter().rev() {
-        stack.push((window.at as u32, *configuration));
+    for configuration in configurations.into_iter().rev() {
+        stack.push((window.at as u32, configuration));
     }
     let (mut deepest, mut questions) = (window.at, 0);
     let mut found = Vec::new();

@@ -39,6 +39,9 @@ pub(super) struct Graph<'m, M: Model, const WORDS: usize> {
     round: u32,
     /// How many configurations were looked at.
     pub(super) examined: u64,
+    /// Whether a call that never returns may take effect any number of times. More is possible then, and much of it is alike:
+    /// a history for which even that is not enough is refuted at once, however many outcomes are unknown.
+    pub(super) lavish: bool,
 }
 
 impl<'m, M: Model, const WORDS: usize> Graph<'m, M, WORDS> {
@@ -48,6 +51,7 @@ impl<'m, M: Model, const WORDS: usize> Graph<'m, M, WORDS> {
             steps,
             round: 0,
             examined: 0,
+            lavish: false,
         }
     }
 
@@ -147,7 +151,9 @@ impl<'m, M: Model, const WORDS: usize> Graph<'m, M, WORDS> {
         }
         let mut to = *from;
         to.state = state;
-        to.open.remove(call.slot);
+        if !(self.lavish && call.is_lasting()) {
+            to.open.remove(call.slot);
+        }
         to.owed.remove(call.slot);
         self.settle(&mut to, call.effect == Effect::Overwrites, window);
         Some(to)

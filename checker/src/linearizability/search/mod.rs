@@ -29,6 +29,9 @@ use crate::models::Model;
 /// From so many configurations at one moment on, the depth-first search goes along.
 const WIDE: usize = 512;
 
+/// From so many configurations at one moment on, it is not tried any longer to refute a history lavishly.
+const WIDEST_LAVISH: usize = 16 * WIDE;
+
 /// More calls in flight than this are not searched.
 const MOST_IN_FLIGHT: u32 = 4096;
 
@@ -38,6 +41,8 @@ enum End {
     Through,
     /// No configuration gets past this event.
     Dead(usize),
+    /// None would get past this event even if more were possible than is; there may be none before it.
+    Refuted(usize),
     /// There are too many configurations to go on alone.
     Wide,
     /// A limit was passed.
@@ -108,27 +113,44 @@ struct Sought<'a, M: Model> {
 }
 
 impl<M: Model> Sought<'_, M> {
+    fn violated<const WORDS: usize>(&self, prefix: u32) -> Decision {
+        let calls = core::core::<M, WORDS>(self.model, self.kinds, self.history, prefix);
+        Decision::Violated(Violation {
+            calls,
+            prefix,
+            sentence: None,
+        })
+    }
+
+    /// Where a history that is refuted at a position stops to be linearizable: there, or before it.
+    fn prefix<const WORDS: usize>(&self, refuted: u32) -> u32 {
+        let script = Script::new(self.history, self.kinds, refuted - 1);
+        match search_with::<M, WORDS>(Steps::new(self.model, self.kinds), &script, self.limits) {
+            (End::Dead(event), _) => self.position(&script, event),
+            (End::Refuted(event), _) => self.prefix::<WORDS>(self.position(&script, event)),
+            _ => refuted,
+        }
+    }
+
+    fn position(&self, script: &Script, event: usize) -> u32 {
+        match script.events[event] {
+            Event::Invoke(call) => self.history.calls()[call as usize].invoked,
+            Event::Return(call) => self.history.calls()[call as usize].returned,
+        }
+    }
+
     fn decide<const WORDS: usize>(&self) -> Decision {
-        let calls = self.history.calls();
-        let position = |event: usize| match self.script.events[event] {
-            Event::Invoke(call) => calls[call as usize].invoked,
-            Event::Return(call) => calls[call as usize].returned,
-        };
         let steps = Steps::new(self.model, self.kinds);
         match search_with::<M, WORDS>(steps, self.script, self.limits) {
             (End::Through, _) => Decision::Linearizable,
-            (End::Dead(event), _) => {
-                let prefix = position(event);
-                let calls = core::core::<M, WORDS>(self.model, self.kinds, self.history, prefix);
-                Decision::Violated(Violation {
-                    calls,
-                    prefix,
-                    sentence: None,
-                })
+            (End::Dead(event), _) => self.violated::<WORDS>(self.position(self.script, event)),
+            (End::Refuted(event), _) => {
+                let refuted = self.position(self.script, event);
+                self.violated::<WORDS>(self.prefix::<WORDS>(refuted))
             }
             (End::Limit(reason), reached) => Decision::Unknown {
                 reason,
-                reached: position(reached),
+                reached: self.position(self.script, reached),
             },
             (End::Wide | End::Stopped, _) => {
                 unreachable!("one of two searches has the answer, or both passed a limit")
@@ -143,36 +165,53 @@ fn search_with<M: Model, const WORDS: usize>(
     script: &Script,
     limits: &Limits<'_>,
 ) -> (End, usize) {
-    let alone = Leash {
+    let leash = Leash {
         limits: *limits,
         done: None,
     };
     let mut broad = BreadthFirst::<M, WORDS>::new(Graph::new(steps), script);
-    let length = script.events.len();
-    let end = broad.run(length, WIDE, &script.certain, &alone);
+    let end = broad.run(script.events.len(), WIDE, &script.certain, &leash);
     if !matches!(end, End::Wide) {
         return (end, broad.window.at);
     }
+    if let Some(event) = refute_lavishly(&broad, script, &leash) {
+        return (End::Refuted(event), event);
+    }
+    race(broad, script, limits)
+}
+
+/// The event that no configuration gets past even if calls that never return may take effect any number of times.
+fn refute_lavishly<M: Model, const WORDS: usize>(
+    from: &BreadthFirst<'_, '_, M, WORDS>,
+    script: &Script,
+    leash: &Leash<'_>,
+) -> Option<usize> {
+    let mut lavish = from.again();
+    lavish.graph.lavish = true;
+    let end = lavish.run(script.events.len(), WIDEST_LAVISH, &script.certain, leash);
+    match end {
+        End::Dead(event) if script.has_lasting => Some(event),
+        _ => None,
+    }
+}
+
+/// Goes on broadly and deeply at once: whoever is done first has the answer.
+fn race<M: Model, const WORDS: usize>(
+    mut broad: BreadthFirst<'_, '_, M, WORDS>,
+    script: &Script,
+    limits: &Limits<'_>,
+) -> (End, usize) {
     let done = AtomicBool::new(false);
-    let mut beside = Leash {
+    let mut leash = Leash {
         limits: *limits,
         done: Some(&done),
     };
-    beside.limits.bytes /= 2;
-    let window = broad.window.clone();
-    let configurations = broad.configurations.clone();
-    let graph = Graph::new(broad.graph.steps.clone());
+    leash.limits.bytes /= 2;
+    let length = script.events.len();
+    let deep = broad.again();
     let (broad_end, deep_end) = rayon::join(
-        || beside.after(broad.run(length, usize::MAX, &script.certain, &beside)),
-        || {
-            beside.after(depth_first::search(
-                graph,
-                script,
-                window,
-                &configurations,
-                &beside,
-            ))
-        },
+        || leash.after(broad.run(length, usize::MAX, &script.certain, &leash)),
+        || leash.after(depth_first::search(deep, script, &leash)),
     );
     let end = match (broad_end, deep_end) {
         (end @ (End::Through | End::Dead(_)), _) | (_, end @ (End::Through | End::Dead(_))) => end,

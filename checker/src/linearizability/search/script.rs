@@ -20,6 +20,8 @@ pub(super) struct Script {
     pub(super) certain: Vec<bool>,
     /// How many slots there are.
     pub(super) slots: u32,
+    /// Whether any call never returns.
+    pub(super) has_lasting: bool,
 }
 
 /// A call in flight.
@@ -29,6 +31,13 @@ pub(super) struct Pending {
     pub(super) kind: u32,
     pub(super) effect: Effect,
     returned: u32,
+}
+
+impl Pending {
+    /// Whether it never returns.
+    pub(super) fn is_lasting(&self) -> bool {
+        self.returned == NEVER
+    }
 }
 
 impl Script {
@@ -58,6 +67,7 @@ impl Script {
                 .map(|call| call.certain && call.returned <= until)
                 .collect(),
             slots: 0,
+            has_lasting: false,
         };
         let began = calls.partition_point(|call| call.invoked <= until);
         script.order(
@@ -87,6 +97,7 @@ impl Script {
             let call = &self.calls[at];
             if call.returned != NEVER || call.effect != Effect::Observes {
                 self.events.push(Event::Invoke(at as u32));
+                self.has_lasting |= call.returned == NEVER;
             }
         }
         self.events
@@ -161,7 +172,7 @@ impl Window {
     }
 
     fn enter(&mut self, call: Pending) {
-        if call.returned == NEVER {
+        if call.is_lasting() {
             self.lasting.push(call);
         } else {
             let place = self

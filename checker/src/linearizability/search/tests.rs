@@ -48,7 +48,7 @@ impl Model for Register {
             Operation::Differs(value) => (state != u64::from(value)).then_some(state),
             Operation::Take => (state == 0).then_some(1),
             Operation::Give => (state == 1).then_some(0),
-            Operation::Append(value) => Some(state * 4 + u64::from(value)),
+            Operation::Append(value) => Some(state.wrapping_mul(4) + u64::from(value)),
         }
     }
 
@@ -152,14 +152,7 @@ fn both_searches_agree_with_trying_every_order() {
             expected,
             "breadth first: {history:#?}"
         );
-        let start = BreadthFirst::new(graph(), &script);
-        let end = depth_first::search(
-            graph(),
-            &script,
-            start.window,
-            &start.configurations,
-            &leash,
-        );
+        let end = depth_first::search(BreadthFirst::new(graph(), &script), &script, &leash);
         assert_eq!(
             answer(end, &script, &history),
             expected,
