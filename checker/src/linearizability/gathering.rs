@@ -62,6 +62,7 @@ pub struct Gathered<M: Recorded> {
     pub model: M,
     /// The objects, in the order of their first calls.
     pub objects: Vec<Object<M::Operation>>,
+    pub(super) processes: Names,
 }
 
 /// The calls of one object.
@@ -163,6 +164,7 @@ impl<M: Recorded> Gathering<M> {
         Ok(Gathered {
             model: self.model,
             objects: self.objects,
+            processes: self.processes,
         })
     }
 

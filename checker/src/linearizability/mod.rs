@@ -3,10 +3,12 @@
 pub mod brute_force;
 mod gathering;
 mod history;
+mod judge;
 mod search;
 
 pub use gathering::{Gathered, Gathering, GatheringError, Object};
 pub use history::{Call, History, NEVER};
+pub use judge::{Finding, Judge, Judgement, Outcome, Proof, ProvingCall, judge};
 pub use search::Limits;
 
 use crate::models::Model;
@@ -17,7 +19,8 @@ pub fn linearizable<M: Model>(
     history: &History<M::Operation>,
     limits: &Limits<'_>,
 ) -> Decision {
-    search::search(model, history, limits)
+    let by_theory = model.decide(history);
+    by_theory.unwrap_or_else(|| search::search(model, history, limits))
 }
 
 /// What is found of one object's history.

@@ -7,6 +7,8 @@ mod values;
 use std::fmt::Debug;
 use std::hash::Hash;
 
+use crate::linearizability::{Decision, History};
+
 pub use recorded::{Misfit, Outcome, Recorded, Told};
 pub use values::{Datum, Values};
 
@@ -38,6 +40,12 @@ pub trait Model: Sync {
     /// depend on what was done to another part.
     fn partition(&self, _operation: &Self::Operation) -> u64 {
         0
+    }
+
+    /// What theory says of a history without a search, where it has an algorithm for that: it has to say what the search
+    /// would. `None` if it has none for this history.
+    fn decide(&self, _history: &History<Self::Operation>) -> Option<Decision> {
+        None
     }
 
     /// An operation as people write it: `write 3`.

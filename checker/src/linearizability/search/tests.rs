@@ -177,7 +177,7 @@ fn only_certain(history: &History<Operation>, core: &[usize]) -> Vec<Call<Operat
 #[test]
 fn a_core_proves_the_violation_and_nothing_of_it_can_be_left_out() {
     let mut random = Random(2);
-    for round in 0..100_000 {
+    for round in 0..30_000 {
         let history = history(&mut random, round % 4);
         let Decision::Violated(violation) = search(&Register, &history, &Limits::default()) else {
             continue;
