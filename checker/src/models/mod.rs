@@ -1,13 +1,20 @@
 //! Sequential models: what an object does when its operations come one at a time.
 
+pub mod cas_register;
+pub mod fenced_register;
+#[cfg(test)]
+mod laws;
+pub mod map;
 mod recorded;
 pub mod register;
+mod text;
 mod values;
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
 pub use recorded::{Misfit, Outcome, Recorded, Told};
+pub use text::Text;
 pub use values::{Datum, Values};
 
 /// An object whose operations come one at a time.
