@@ -1,7 +1,13 @@
 //! Sequential models: what an object does when its operations come one at a time.
 
+pub mod cas_register;
+pub mod fenced_register;
+#[cfg(test)]
+mod laws;
+pub mod map;
 mod recorded;
 pub mod register;
+mod text;
 mod values;
 
 use std::fmt::Debug;
@@ -10,6 +16,7 @@ use std::hash::Hash;
 use crate::linearizability::{Decision, History};
 
 pub use recorded::{Misfit, Outcome, Recorded, Told};
+pub use text::Text;
 pub use values::{Datum, Values};
 
 /// An object whose operations come one at a time.

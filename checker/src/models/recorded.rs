@@ -28,6 +28,8 @@ pub trait Recorded: Model + Sized {
 pub struct Told<'a> {
     /// What it does: `read`, `cas`, `acquire`.
     pub f: &'a str,
+    /// The part of the object that it is done to, where the history has several.
+    pub key: Option<&'a Value<'a>>,
     /// Who did it, as a number and as the history spells it.
     pub process: (u32, &'a str),
     /// What went in.

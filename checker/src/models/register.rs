@@ -22,6 +22,8 @@ use super::{Effect, Model};
 ///  B:                 |- read 0 -|
 /// ```
 pub struct Register {
+    /// Whether a read of nil is one whose answer was not recorded, as Jepsen has it, and not a read of the value nil.
+    pub nil_read_tells_nothing: bool,
     initial: Datum,
     values: Values,
 }
@@ -40,7 +42,11 @@ impl Register {
     pub fn new(initial: &Value<'_>) -> Register {
         let mut values = Values::default();
         let initial = values.number(initial);
-        Register { initial, values }
+        Register {
+            nil_read_tells_nothing: false,
+            initial,
+            values,
+        }
     }
 }
 
@@ -81,6 +87,7 @@ impl Model for Register {
 impl Recorded for Register {
     fn read(&mut self, told: &Told<'_>) -> Result<Option<Operation>, Misfit> {
         Ok(match (told.f, told.outcome) {
+            ("read", Outcome::Done(Value::Nil)) if self.nil_read_tells_nothing => None,
             ("read", Outcome::Done(value)) => Some(Operation::Read(self.values.number(value))),
             ("write", Outcome::Done(_) | Outcome::Unknown) => {
                 Some(Operation::Write(self.values.number(told.input)))
@@ -88,5 +95,63 @@ impl Recorded for Register {
             ("read" | "write", _) => None,
             _ => return Err(no_operation("register", &["read", "write"], told)),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::laws::{self, told};
+    use super::*;
+
+    const ZERO: Value<'static> = Value::Integer(0);
+    const ONE: Value<'static> = Value::Integer(1);
+
+    #[test]
+    fn a_write_overwrites() {
+        let mut register = Register::new(&ZERO);
+        let one = register.values.number(&ONE);
+        let operations = [
+            Operation::Read(0),
+            Operation::Write(0),
+            Operation::Write(one),
+        ];
+        laws::overwriting(&register, &[0, one], &operations);
+        assert!(!register.overwrites(&Operation::Read(0)));
+    }
+
+    #[test]
+    fn identifies_a_value_that_was_not_there() {
+        let register = Register::new(&ZERO);
+        assert_eq!(register.step(&0, &Operation::Read(0)), Some(0));
+        assert_eq!(register.step(&0, &Operation::Read(1)), None);
+    }
+
+    #[test]
+    fn what_a_history_tells_is_read() {
+        let mut register = Register::new(&ZERO);
+        let mut read = |f, input, outcome| register.read(&told(f, input, outcome));
+        assert_eq!(
+            read("read", &Value::Nil, Outcome::Done(&ONE)),
+            Ok(Some(Operation::Read(1)))
+        );
+        assert_eq!(
+            read("read", &Value::Nil, Outcome::Done(&Value::Nil)),
+            Ok(Some(Operation::Read(2)))
+        );
+        assert_eq!(read("read", &Value::Nil, Outcome::Unknown), Ok(None));
+        assert_eq!(
+            read("write", &ONE, Outcome::Unknown),
+            Ok(Some(Operation::Write(1)))
+        );
+        assert_eq!(read("write", &ONE, Outcome::Refused(None)), Ok(None));
+        assert_eq!(
+            read("pop", &ONE, Outcome::Unknown),
+            Err(Misfit(
+                "a register has no operation `pop`: it has `read`, `write`".to_owned()
+            ))
+        );
+        register.nil_read_tells_nothing = true;
+        let nil = told("read", &Value::Nil, Outcome::Done(&Value::Nil));
+        assert_eq!(register.read(&nil), Ok(None));
     }
 }
