@@ -45,6 +45,8 @@ pub struct Gathering<M: Recorded> {
     processes: Names,
     functions: Names,
     keys: Values,
+    /// The keys by their numbers.
+    told_keys: Vec<Value<'static>>,
     /// The operations in flight, by their numbers, or by their processes' where operations have none.
     open: Map<u64, Open>,
     /// The calls of each object, by its key, and by the part of the model.
@@ -92,6 +94,7 @@ impl<M: Recorded> Gathering<M> {
             processes: Names::default(),
             functions: Names::default(),
             keys: Values::default(),
+            told_keys: Vec::new(),
             open: Map::default(),
             objects: Vec::new(),
             numbers: Map::default(),
@@ -118,7 +121,7 @@ impl<M: Recorded> Gathering<M> {
                 invoked: position,
                 process,
                 f: self.functions.number(&entry.f),
-                key: entry.key.as_ref().map_or(NONE, |key| self.keys.number(key)),
+                key: self.key(entry),
                 input: entry.value.clone().into_owned(),
             };
             return match self.open.insert(number, open) {
@@ -168,6 +171,18 @@ impl<M: Recorded> Gathering<M> {
         })
     }
 
+    /// The number of an entry's key.
+    fn key(&mut self, entry: &Entry<'_>) -> u32 {
+        let Some(key) = &entry.key else {
+            return NONE;
+        };
+        let number = self.keys.number(key);
+        if number as usize == self.told_keys.len() {
+            self.told_keys.push(key.clone().into_owned());
+        }
+        number
+    }
+
     fn next_position(&mut self) -> u32 {
         self.position += 1;
         self.position - 1
@@ -201,6 +216,7 @@ impl<M: Recorded> Gathering<M> {
         let told = Told {
             f: self.functions.text(open.f),
             process: (open.process, self.processes.text(open.process)),
+            key: self.told_keys.get(open.key as usize),
             input: &open.input,
             outcome,
             token: entry.and_then(|entry| entry.token),

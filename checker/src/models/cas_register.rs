@@ -2,9 +2,9 @@
 
 use histories::entries::Value;
 
-use super::Model;
 use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation, wrong_value};
 use super::values::{Datum, Values};
+use super::{Effect, Model};
 
 /// A register whose value can be replaced by a new one if it is an expected one.
 ///
@@ -26,8 +26,6 @@ pub struct CasRegister {
     /// Whether a cas that failed found another value than it expected, as Porcupine has it. Otherwise it tells nothing, as
     /// in Jepsen: it did not happen, for whatever reason.
     pub failed_cas_is_a_read: bool,
-    /// Whether a read of nil is one whose answer was not recorded, as Jepsen has it, and not a read of the value nil.
-    pub nil_read_tells_nothing: bool,
     initial: Datum,
     values: Values,
 }
@@ -57,7 +55,6 @@ impl CasRegister {
         let initial = values.number(initial);
         CasRegister {
             failed_cas_is_a_read: false,
-            nil_read_tells_nothing: false,
             initial,
             values,
         }
@@ -100,8 +97,12 @@ impl Model for CasRegister {
         }
     }
 
-    fn overwrites(&self, operation: &Operation) -> bool {
-        matches!(operation, Operation::Write(_))
+    fn effect(&self, operation: &Operation) -> Effect {
+        match operation {
+            Operation::Read(_) | Operation::ReadOther(_) => Effect::Observes,
+            Operation::Write(_) => Effect::Overwrites,
+            Operation::Cas { .. } => Effect::Depends,
+        }
     }
 
     fn describe(&self, operation: &Operation) -> String {
@@ -122,7 +123,6 @@ impl Model for CasRegister {
 impl Recorded for CasRegister {
     fn read(&mut self, told: &Told<'_>) -> Result<Option<Operation>, Misfit> {
         Ok(match (told.f, told.outcome) {
-            ("read", Outcome::Done(Value::Nil)) if self.nil_read_tells_nothing => None,
             ("read", Outcome::Done(value)) => Some(Operation::Read(self.values.number(value))),
             ("write", Outcome::Done(_) | Outcome::Unknown) => {
                 Some(Operation::Write(self.values.number(told.input)))
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_overwrites_and_a_cas_does_not() {
+    fn operations_do_what_is_said_of_their_effects() {
         let register = CasRegister::new(&NIL);
         let operations = [
             Operation::Read(1),
@@ -175,9 +175,7 @@ mod tests {
                 new: 2,
             },
         ];
-        laws::overwriting(&register, &[0, 1, 2], &operations);
-        let overwriting = operations.map(|operation| register.overwrites(&operation));
-        assert_eq!(overwriting, [false, false, true, false]);
+        laws::effects(&register, &[0, 1, 2], &operations);
     }
 
     #[test]
@@ -265,14 +263,5 @@ mod tests {
             let message = format!("`cas` wants [expected new], and has {input}");
             assert_eq!(misfit, Err(Misfit(message)));
         }
-    }
-
-    #[test]
-    fn nil_is_a_value_unless_it_is_said_not_to_be() {
-        let mut register = CasRegister::new(&NIL);
-        let read = told("read", &NIL, Outcome::Done(&NIL));
-        assert_eq!(register.read(&read), Ok(Some(Operation::Read(0))));
-        register.nil_read_tells_nothing = true;
-        assert_eq!(register.read(&read), Ok(None));
     }
 }

@@ -2,9 +2,9 @@
 
 use histories::entries::Value;
 
-use super::Model;
 use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation, wrong_value};
 use super::values::{Datum, Values};
+use super::{Effect, Model};
 
 /// A register that takes a write only if its token is at least as high as every token that wrote before (Kleppmann, "How to
 /// do distributed locking", 2016).
@@ -110,6 +110,13 @@ impl Model for FencedRegister {
                 (state.fence <= fence).then_some(State { value, fence })
             }
             Operation::Reject(token) => (state.fence > Some(token)).then_some(state),
+        }
+    }
+
+    fn effect(&self, operation: &Operation) -> Effect {
+        match operation {
+            Operation::Read(_) | Operation::Reject(_) => Effect::Observes,
+            Operation::Write { .. } => Effect::Depends,
         }
     }
 

@@ -2,18 +2,30 @@
 
 use histories::entries::Value;
 
-use super::{Model, Outcome, Told};
+use super::{Effect, Model, Outcome, Told};
 
-/// That every operation which claims to overwrite is a step from each of these states, to the same one.
-pub(super) fn overwriting<M: Model>(model: &M, states: &[M::State], operations: &[M::Operation]) {
+/// That every operation does to each of these states what the model says of its effect.
+pub(super) fn effects<M: Model>(model: &M, states: &[M::State], operations: &[M::Operation]) {
     for operation in operations {
-        if !model.overwrites(operation) {
-            continue;
-        }
-        let after = model.step(&states[0], operation);
-        assert!(after.is_some(), "{operation:?} is always a step");
-        for state in states {
-            assert_eq!(model.step(state, operation), after, "{operation:?}");
+        let after = |state| model.step(state, operation);
+        match model.effect(operation) {
+            Effect::Observes => {
+                for state in states {
+                    assert!(
+                        after(state).is_none_or(|after| after == *state),
+                        "{operation:?} changes {state:?}"
+                    );
+                }
+            }
+            Effect::Overwrites => {
+                let first = after(&states[0]);
+                assert!(first.is_some(), "{operation:?} is always a step");
+                assert!(
+                    states.iter().all(|state| after(state) == first),
+                    "{operation:?} depends on the state"
+                );
+            }
+            Effect::Depends => {}
         }
     }
 }

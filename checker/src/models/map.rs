@@ -2,10 +2,10 @@
 
 use histories::entries::Value;
 
-use super::Model;
 use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation, wrong_value};
 use super::text::{Piece, Text};
 use super::values::{Datum, Values};
+use super::{Effect, Model};
 use crate::names::Names;
 
 /// A map from keys to strings, each of them empty at first. The keys are judged one by one, so that a state is the string of
@@ -99,8 +99,12 @@ impl Model for StringMap {
         }
     }
 
-    fn overwrites(&self, operation: &Operation) -> bool {
-        matches!(operation.access, Access::Put(_))
+    fn effect(&self, operation: &Operation) -> Effect {
+        match operation.access {
+            Access::Get(_) => Effect::Observes,
+            Access::Put(_) => Effect::Overwrites,
+            Access::Append(_) => Effect::Depends,
+        }
     }
 
     fn partition(&self, operation: &Operation) -> u64 {
@@ -198,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_put_overwrites_and_an_append_does_not() {
+    fn operations_do_what_is_said_of_their_effects() {
         let mut map = StringMap::default();
         let operations: Vec<_> = ["get", "put", "append"]
             .into_iter()
@@ -208,10 +212,7 @@ mod tests {
             .iter()
             .map(|put| map.step(&map.initial(), put).unwrap())
             .collect();
-        laws::overwriting(&map, &states, &operations);
-        let overwriting: Vec<_> = operations.iter().map(|op| map.overwrites(op)).collect();
-        let expected = [false, false, false, true, true, true, false, false, false];
-        assert_eq!(overwriting, expected);
+        laws::effects(&map, &states, &operations);
     }
 
     #[test]
