@@ -235,6 +235,9 @@ mod tests {
                 characters[at] = character;
             }
             let line = String::from_iter(characters);
+            if let (Some(function), Some(event)) = (function(&line), event(&line)) {
+                prop_assert_eq!(function, event.f);
+            }
             if let Some(event) = event(&line) {
                 let long: Result<Event<'_>, _> = serde_json::from_str(&line);
                 prop_assert!(long.as_ref().is_ok_and(|long| *long == event), "{line}: {event:?}, {long:?}");

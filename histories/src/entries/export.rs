@@ -195,3 +195,130 @@ impl fmt::Display for Grant<'_, '_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(
+        process: &'static str,
+        op: Option<u64>,
+        kind: Kind,
+        f: &'static str,
+    ) -> Entry<'static> {
+        Entry {
+            time: None,
+            process: process.into(),
+            op,
+            kind,
+            f: f.into(),
+            key: None,
+            value: Value::Nil,
+            token: None,
+            validity: None,
+            grant: None,
+            error: None,
+        }
+    }
+
+    fn export(entries: &[Entry<'_>]) -> String {
+        let mut export = Export::new(Vec::new());
+        for entry in entries {
+            export.write(entry).unwrap();
+        }
+        String::from_utf8(export.finish().unwrap()).unwrap()
+    }
+
+    /// The numbers that reads of these processes are written under.
+    fn numbers(entries: &[(&'static str, Option<u64>, Kind)]) -> Vec<u64> {
+        let mut export = Export::new(Vec::new());
+        entries
+            .iter()
+            .map(|(process, op, kind)| export.number(&entry(process, *op, *kind, "read")))
+            .collect()
+    }
+
+    #[test]
+    fn a_line_is_as_jepsen_writes_it() {
+        let mut read = entry("7", None, Kind::Fail, "read");
+        (read.time, read.value) = (Some(5), Value::Keyword("x".into()));
+        read.key = Some(Value::Text("k\n".into()));
+        read.error = Some("\"gone\"".into());
+        let odd = entry("7", None, Kind::Invoke, "no name");
+        let expected = r#"{:index 0, :time 5, :process 7, :type :fail, :f :read, :value ["k\n" :x], :error "\"gone\""}
+{:index 1, :process 7, :type :invoke, :f "no name", :value nil}
+"#;
+        assert_eq!(export(&[read, odd]), expected);
+    }
+
+    #[test]
+    fn grants_are_maps_with_client_and_fence() {
+        let mut granted = entry("c1", Some(4), Kind::Ok, "acquire");
+        granted.token = Some(3);
+        let extend = entry("c1", Some(5), Kind::Invoke, "extend");
+        let others = entry("0", None, Kind::Invoke, "acquire");
+        let text = export(&[granted, extend, others]);
+        let values: Vec<_> = text
+            .lines()
+            .map(|line| line.split_once(":value ").unwrap().1)
+            .collect();
+        assert_eq!(
+            values,
+            ["{:client \"c1\", :fence 3}}", "{:client \"c1\"}}", "nil}"]
+        );
+    }
+
+    #[test]
+    fn a_process_that_goes_on_after_an_info_has_another_number() {
+        use Kind::*;
+        let named = [
+            ("c1", None, Invoke),
+            ("c2", None, Invoke),
+            ("c1", None, Info),
+            ("c2", None, Ok),
+            ("c1", None, Invoke),
+            ("c1", None, Fail),
+            ("c1", None, Invoke),
+            ("c2", None, Invoke),
+            ("c1", None, Info),
+            ("c1", None, Invoke),
+        ];
+        assert_eq!(numbers(&named), [0, 1, 0, 1, 2, 2, 2, 1, 2, 3]);
+        let numbered = [
+            ("4", None, Invoke),
+            ("4", None, Info),
+            ("4", None, Invoke),
+            ("5", None, Invoke),
+            ("4", None, Ok),
+            ("4", None, Invoke),
+            ("18446744073709551615", None, Invoke),
+        ];
+        assert_eq!(numbers(&numbered), [4, 4, 5, 6, 5, 5, 7]);
+    }
+
+    #[test]
+    fn operations_of_a_process_at_the_same_time_have_numbers_of_their_own() {
+        use Kind::*;
+        let extends_while_it_writes = [
+            ("c1", Some(1), Invoke),
+            ("c1", Some(2), Invoke),
+            ("c1", Some(1), Ok),
+            ("c1", Some(3), Invoke),
+            ("c1", Some(2), Info),
+            ("c1", Some(3), Ok),
+            ("c1", Some(4), Invoke),
+            ("c1", Some(5), Invoke),
+        ];
+        assert_eq!(numbers(&extends_while_it_writes), [0, 1, 0, 0, 1, 0, 0, 2]);
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error() {
+        let file = std::fs::File::create("/dev/full").unwrap();
+        let mut export = Export::new(file);
+        let error = export
+            .write(&entry("c1", None, Kind::Invoke, "read"))
+            .unwrap_err();
+        assert!(matches!(error, WriteError::Io { path: None, .. }));
+    }
+}

@@ -43,11 +43,11 @@ impl Format {
 /// What a file is that begins so; as an error, why it is of no known format. `None` when more has to be seen.
 pub(super) fn of_start(start: &[u8], ended: bool) -> Option<Result<Format, &'static str>> {
     let ended = ended || start.len() >= FARTHEST;
-    let Some(rest) = significant(start, ended) else {
-        return ended.then_some(Err("there is nothing in it but white and comments"));
-    };
+    let rest = significant(start, ended)?;
     let told = match rest {
-        [] if start.is_empty() && ended => return Some(Err("it is empty")),
+        [] if ended && start.iter().all(u8::is_ascii_whitespace) => {
+            return Some(Err("there is nothing in it but white"));
+        }
         [b'{', inner @ ..] => of_map(inner, ended),
         // Brackets that hold no map begin other logs, too.
         [b'[' | b'(', inner @ ..] => match significant(inner, ended) {
@@ -112,4 +112,47 @@ fn is_log(start: &[u8]) -> bool {
     start
         .windows(LOGGER.len())
         .any(|window| window == LOGGER.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_bytes_tell_the_format_however_few_come_at_a_time() {
+        use Format::*;
+        for (start, expected) in [
+            ("{\"fencepost\":1}", Some(Fencepost)),
+            (" {\n\"fencepost\":1}", Some(Fencepost)),
+            ("{:process 0}", Some(Jepsen)),
+            ("{}", Some(Jepsen)),
+            ("; {\"a\n ,, { ; x\n :process 0}", Some(Jepsen)),
+            ("[", Some(Jepsen)),
+            ("(\n{:process 0}", Some(Jepsen)),
+            ("[;a\n#jepsen.history.Op{}", Some(Jepsen)),
+            ("#jepsen.history.Op{}", Some(Jepsen)),
+            ("#_ {} {}", Some(Jepsen)),
+            ("; no operation", Some(Jepsen)),
+            ("INFO  jepsen.util - 0", Some(PorcupineEtcd)),
+            ("[main] x\n{ INFO  jepsen.util - 0", Some(PorcupineEtcd)),
+            ("# log\nINFO  jepsen.util - 0", Some(PorcupineEtcd)),
+            ("INFO  jepsen.core - 0", None),
+            ("[2020-01-01]", None),
+            ("# heading", None),
+            ("{1 2}", None),
+            ("{", None),
+            ("\u{feff}x", None),
+        ] {
+            let bytes = start.as_bytes();
+            let decided = (0..=bytes.len())
+                .map(|length| of_start(&bytes[..length], length == bytes.len()))
+                .find_map(|told| told);
+            let told = decided.expect("a decision at the end");
+            assert_eq!(told.ok(), expected, "{start}");
+            let at_once = of_start(bytes, true).expect("a decision at the end");
+            assert_eq!(at_once.ok(), expected, "{start}");
+        }
+        let long = "x".repeat(FARTHEST);
+        assert!(matches!(of_start(long.as_bytes(), false), Some(Err(_))));
+    }
 }

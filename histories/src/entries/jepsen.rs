@@ -116,7 +116,6 @@ impl<R: BufRead> Jepsen<R> {
             };
             self.text.pass(start, end);
             self.events += 1;
-            let operation = operation.within(start);
             if operation.is_of_client(self.text.form()) {
                 break operation;
             }
@@ -214,6 +213,8 @@ fn step(rest: &str, sequence: Sequence, whole: bool) -> Result<Step, Stop> {
             "there is more after the vector or list that holds the operations",
         ),
         _ => {
+            // A bracket ends it: what the text's end cuts off is not whole.
+            let mut parser = Parser::new(rest, start, false);
             let operation = Operation::pass(&mut parser)?;
             Ok(Step::Operation(operation, start, parser.at()))
         }
@@ -223,13 +224,25 @@ fn step(rest: &str, sequence: Sequence, whole: bool) -> Result<Step, Stop> {
 /// What is wrong with a form that is still open at the end of the file although other operations follow it: it was not
 /// cut off, for the bracket or the quote that would close it is missing in the middle.
 fn unclosed(rest: &str) -> Option<Mistake> {
+    const BEGINNINGS: [&str; 7] = [
+        "{:process ",
+        "{:type ",
+        "{:f ",
+        "{:index ",
+        "{:time ",
+        "#jepsen.history.Op",
+        "#knossos.op.Op",
+    ];
     let form = rest.trim_start();
-    let others = ["\n{", "\n {", "\n#jepsen.", "\n#knossos."];
-    others
-        .iter()
-        .any(|other| form.contains(other))
-        .then(|| Mistake {
-            at: rest.len() - form.len(),
-            message: "a bracket or a quote that opens in this form is never closed".into(),
-        })
+    let begins = |line: &str| {
+        let line = line.trim_start();
+        BEGINNINGS.iter().any(|start| line.starts_with(start))
+    };
+    form.lines().skip(1).any(begins).then(|| Mistake {
+        at: rest.len() - form.len(),
+        message: "a bracket or a quote that opens in this form is never closed".into(),
+    })
 }
+
+#[cfg(test)]
+mod tests;

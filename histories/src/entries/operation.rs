@@ -1,21 +1,33 @@
 //! Jepsen's map of one operation: first where its parts stand, and then, for a client's, what they say.
 
 use std::borrow::Cow;
+use std::num::NonZeroU32;
 
 use super::edn::{Mistake, Parser, Stop};
 use super::{Entry, Value};
 use crate::Kind;
 
-/// Where in a text the parts of an operation's map begin.
+/// Where in its form a part begins, which is never the form's first byte. It is small because operations are handed around.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Part(Option<NonZeroU32>);
+
+impl Part {
+    #[inline]
+    fn at(self) -> Option<usize> {
+        self.0.map(|at| at.get() as usize)
+    }
+}
+
+/// Where in its form the parts of an operation's map begin.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Operation {
-    process: Option<usize>,
-    kind: Option<usize>,
-    f: Option<usize>,
-    value: Option<usize>,
-    key: Option<usize>,
-    time: Option<usize>,
-    error: Option<usize>,
+    process: Part,
+    kind: Part,
+    f: Part,
+    value: Part,
+    key: Part,
+    time: Part,
+    error: Part,
 }
 
 impl Operation {
@@ -39,10 +51,11 @@ impl Operation {
             };
             parser.value_of_key()?;
             if let Some(part) = part {
-                if part.is_some() {
+                if part.at().is_some() {
                     return parser.wrong(key, "this key stands twice in its map");
                 }
-                *part = Some(parser.at());
+                let at = u32::try_from(parser.at() - start).unwrap_or_default();
+                *part = Part(NonZeroU32::new(at));
             }
             parser.skip()?;
         }
@@ -50,7 +63,7 @@ impl Operation {
     }
 
     #[inline]
-    fn part(&mut self, key: &str) -> Option<&mut Option<usize>> {
+    fn part(&mut self, key: &str) -> Option<&mut Part> {
         Some(match key.as_bytes() {
             b"process" => &mut self.process,
             b"type" => &mut self.kind,
@@ -63,45 +76,29 @@ impl Operation {
         })
     }
 
-    /// The parts' places in a form that begins at this byte of the text.
-    pub(crate) fn within(mut self, start: usize) -> Operation {
-        for part in [
-            &mut self.process,
-            &mut self.kind,
-            &mut self.f,
-            &mut self.value,
-            &mut self.key,
-            &mut self.time,
-            &mut self.error,
-        ] {
-            *part = part.map(|at| at - start);
-        }
-        self
-    }
-
     /// Whether it has a key of its own, as Porcupine's logs have it.
     pub(crate) fn has_key(&self) -> bool {
-        self.key.is_some()
+        self.key.at().is_some()
     }
 
     /// Whether a client does it: the others' processes are keywords.
     #[inline]
     pub(crate) fn is_of_client(&self, form: &str) -> bool {
-        let first = self.process.map(|at| form.as_bytes()[at]);
+        let first = self.process.at().map(|at| form.as_bytes()[at]);
         first != Some(b':')
     }
 
     /// Whether its value is a pair of a key and what is done to that key. What a pair means besides that is only known of
     /// `cas`, and keys are no collections: the two steps of a transaction are not taken for a pair.
     pub(crate) fn tells_key(&self, form: &str) -> Result<bool, Mistake> {
-        let Some(at) = self.value.filter(|_| !self.has_key()) else {
+        let Some(at) = self.value.at().filter(|_| !self.has_key()) else {
             return Ok(false);
         };
         let value = value_at(form, at)?;
         let Some([key, inner]) = pair(&value) else {
             return Ok(false);
         };
-        let is_cas = name(form, self.f)?.is_some_and(|f| f == "cas");
+        let is_cas = name(form, self.f.at())?.is_some_and(|f| f == "cas");
         let scalar = !matches!(key, Value::List(_) | Value::Map(_));
         Ok(scalar && (!is_cas || pair(inner).is_some()))
     }
@@ -109,11 +106,11 @@ impl Operation {
     /// What a client's operation says.
     pub(crate) fn entry<'a>(&self, form: &'a str, keyed: bool) -> Result<Entry<'a>, Mistake> {
         let kind = self.kind(form)?;
-        let Some(f) = name(form, self.f)? else {
+        let Some(f) = name(form, self.f.at())? else {
             return Err(missing(":f"));
         };
         let (key, value) = self.key_and_value(form, kind, keyed)?;
-        let time = self.time.map(|at| value_at(form, at)).transpose()?;
+        let time = self.time.at().map(|at| value_at(form, at)).transpose()?;
         Ok(Entry {
             time: match time {
                 Some(Value::Integer(time)) => u64::try_from(time).ok(),
@@ -133,7 +130,7 @@ impl Operation {
     }
 
     fn kind(&self, form: &str) -> Result<Kind, Mistake> {
-        let Some((kind, at)) = name(form, self.kind)?.zip(self.kind) else {
+        let Some((kind, at)) = name(form, self.kind.at())?.zip(self.kind.at()) else {
             return Err(missing(":type"));
         };
         kind_of(&kind).ok_or_else(|| Mistake {
@@ -147,7 +144,7 @@ impl Operation {
 
     /// A process as it is written: a number, or a text.
     fn process<'a>(&self, form: &'a str) -> Result<Cow<'a, str>, Mistake> {
-        let Some(at) = self.process else {
+        let Some(at) = self.process.at() else {
             return Err(missing(":process"));
         };
         let mut parser = Parser::new(form, at, true);
@@ -170,12 +167,12 @@ impl Operation {
         kind: Kind,
         keyed: bool,
     ) -> Result<(Option<Value<'a>>, Value<'a>), Mistake> {
-        if let Some(at) = self.key {
-            let value = self.value.map(|at| value_at(form, at)).transpose()?;
+        if let Some(at) = self.key.at() {
+            let value = self.value.at().map(|at| value_at(form, at)).transpose()?;
             return Ok((Some(value_at(form, at)?), value.unwrap_or(Value::Nil)));
         }
-        let at = self.value.unwrap_or_default();
-        let pair = match self.value {
+        let at = self.value.at().unwrap_or_default();
+        let pair = match self.value.at() {
             Some(at) if keyed => pair_at(form, at)?,
             _ => None,
         };
@@ -186,14 +183,14 @@ impl Operation {
                 message: "expected `[key value]`, for the operations of this history have keys"
                     .into(),
             }),
-            None if self.value.is_none() => Ok((None, Value::Nil)),
+            None if self.value.at().is_none() => Ok((None, Value::Nil)),
             None => Ok((None, value_at(form, at)?)),
         }
     }
 
     /// A name as it is, anything else as it is written.
     fn error<'a>(&self, form: &'a str) -> Result<Option<Cow<'a, str>>, Mistake> {
-        let Some(at) = self.error else {
+        let Some(at) = self.error.at() else {
             return Ok(None);
         };
         let mut parser = Parser::new(form, at, true);
@@ -207,15 +204,24 @@ impl Operation {
 
 /// The kind that a format spells so.
 pub(crate) fn kind_of(name: &str) -> Option<Kind> {
-    [Kind::Invoke, Kind::Ok, Kind::Fail, Kind::Info]
-        .into_iter()
-        .find(|kind| kind.name() == name)
+    Some(match name {
+        "invoke" => Kind::Invoke,
+        "ok" => Kind::Ok,
+        "fail" => Kind::Fail,
+        "info" => Kind::Info,
+        _ => return None,
+    })
 }
 
 /// The name that a keyword, a string or a symbol is; `None` where there is none.
 fn name<'a>(form: &'a str, at: Option<usize>) -> Result<Option<Cow<'a, str>>, Mistake> {
     let Some(at) = at else { return Ok(None) };
-    match value_at(form, at)? {
+    let mut parser = Parser::new(form, at, true);
+    if parser.peek() == Some(b':') {
+        let name = parser.keyword().map_err(mistake)?;
+        return Ok(Some(Cow::Borrowed(name)));
+    }
+    match parser.value().map_err(mistake)? {
         Value::Keyword(name) | Value::Text(name) => Ok(Some(name)),
         Value::Other(name) if !name.starts_with(['#', '\\']) => Ok(Some(name)),
         Value::Nil => Ok(None),

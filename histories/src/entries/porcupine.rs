@@ -194,3 +194,132 @@ impl<'a> Words<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Kind;
+    use crate::entries::{Entries, Format};
+    use crate::line::Cut;
+
+    fn read(text: &str) -> Result<(Vec<Entry<'static>>, Ending), ReadError> {
+        let mut entries = Entries::new(text.as_bytes())?;
+        assert_eq!(entries.format(), Format::PorcupineEtcd);
+        let mut read = Vec::new();
+        while let Some(entry) = entries.next()? {
+            assert!(matches!(entry.process, Cow::Borrowed(_)));
+            read.push(entry.into_owned());
+        }
+        Ok((read, entries.ending().unwrap()))
+    }
+
+    #[test]
+    fn operations_with_tabs_and_with_spaces() {
+        let text = "INFO  jepsen.util - 0\t:invoke\t:read\tnil\n\
+             INFO  jepsen.util - 12  :ok :cas  [1 2]\r\n\
+             INFO  jepsen.util - 0 :info :read :timed-out\n\
+             INFO  jepsen.util - 3 :fail :write 4 [:error \"x\"]\n\
+             INFO  jepsen.util - 3 :fail :write 4 :refused\n";
+        let (entries, ending) = read(text).unwrap();
+        assert_eq!(ending, Ending::Complete { events: 5 });
+        let told: Vec<_> = entries
+            .iter()
+            .map(|entry| {
+                (
+                    &*entry.process,
+                    entry.kind,
+                    &*entry.f,
+                    entry.value.to_string(),
+                    entry.error.as_deref(),
+                )
+            })
+            .collect();
+        let expected = [
+            ("0", Kind::Invoke, "read", "nil".to_owned(), None),
+            ("12", Kind::Ok, "cas", "[1 2]".to_owned(), None),
+            ("0", Kind::Info, "read", "nil".to_owned(), Some("timed-out")),
+            (
+                "3",
+                Kind::Fail,
+                "write",
+                "4".to_owned(),
+                Some("[:error \"x\"]"),
+            ),
+            ("3", Kind::Fail, "write", "4".to_owned(), Some("refused")),
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn other_output_is_left_out() {
+        let text = "INFO  jepsen.core - Worker 0 starting\n\n\
+             INFO  jepsen.util - :nemesis :info :start nil\n\
+             INFO  jepsen.util - done :invoke\n\
+             WARN  jepsen.util - 0\t:invoke\t:read\tnil\n\
+             java.lang.Exception: 0 :invoke :read\n";
+        let (entries, ending) = read(text).unwrap();
+        assert_eq!((entries.len(), ending), (1, Ending::Complete { events: 1 }));
+    }
+
+    #[test]
+    fn a_broken_operation_is_told_with_its_place() {
+        let first = "INFO  jepsen.util - 0\t:invoke\t:read\tnil\n";
+        for (rest, expected) in [
+            ("0\t:invoked\t:read\tnil", "line 2, column 23: unknown type"),
+            ("0\tinvoke\t:read\tnil", "line 2, column 23: unknown type"),
+            (
+                "0:invoke\t:read\tnil",
+                "line 2, column 21: expected a process",
+            ),
+            (
+                "0\t:invoke\tread\tnil",
+                "line 2, column 31: expected what the operation does",
+            ),
+            (
+                "0\t:invoke\t:\tnil",
+                "line 2, column 31: expected what the operation does",
+            ),
+            (
+                "0\t:invoke\t:read",
+                "line 2, column 35: the line ends before a value",
+            ),
+            (
+                "0\t:invoke",
+                "line 2, column 29: the line ends before what the operation does",
+            ),
+            ("0", "line 2, column 21: the line ends before the type"),
+            (
+                "0\t:invoke\t:cas\t[1 2",
+                "line 2, column 39: the line ends within its value",
+            ),
+            (
+                "0\t:invoke\t:cas\t[1 2}",
+                "line 2, column 40: expected `]`, found `}`",
+            ),
+            (
+                "0\t:invoke\t:read\t1 2 3",
+                "line 2, column 41: there is more after",
+            ),
+        ] {
+            let error = read(&format!("{first}INFO  jepsen.util - {rest}\n{first}")).unwrap_err();
+            assert!(error.to_string().starts_with(expected), "{error}\n{rest}");
+        }
+    }
+
+    #[test]
+    fn a_log_that_is_cut_anywhere_gives_its_whole_lines() {
+        let line = "INFO  jepsen.util - 0\t:invoke\t:cas\t[1 12]\n";
+        let text = line.repeat(2);
+        for at in LOGGER.len() + 6..text.len() {
+            let (entries, ending) = read(&text[..at]).unwrap();
+            let events = (at / line.len()) as u64;
+            assert_eq!(entries.len() as u64, events);
+            let why = Cut::PartialLine;
+            let expected = match at % line.len() {
+                0 => Ending::Complete { events },
+                _ => Ending::Truncated { events, why },
+            };
+            assert_eq!(ending, expected);
+        }
+    }
+}

@@ -128,16 +128,19 @@ impl<R: BufRead> Entries<R> {
     )]
     #[inline]
     pub fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
-        let entry = match &mut self.inner {
+        let next = match &mut self.inner {
             Inner::Own(own) => own.next(),
             Inner::Jepsen(jepsen) => jepsen.next(),
             Inner::Porcupine(porcupine) => porcupine.next(),
-        }?;
-        if let Some(time) = entry.as_ref().and_then(|entry| entry.time) {
-            self.is_sorted &= self.latest <= time;
-            self.latest = self.latest.max(time);
+        };
+        if let Ok(Some(Entry {
+            time: Some(time), ..
+        })) = &next
+        {
+            self.is_sorted &= self.latest <= *time;
+            self.latest = self.latest.max(*time);
         }
-        Ok(entry)
+        next
     }
 
     /// Whether no entry so far is of an earlier time than one before it. Entries without a time stand in order.
@@ -164,7 +167,8 @@ impl<R: BufRead> Entries<R> {
         }
     }
 
-    /// Where the entry that was given last begins, for whoever finds fault with it. The column is 0 where an entry has a line of its own.
+    /// Where the entry that was given last begins, for whoever finds fault with it. The column is 0 in the formats where an
+    /// entry has a line of its own.
     pub fn place(&self) -> Place {
         match &self.inner {
             Inner::Own(own) => own.place(),

@@ -4,7 +4,7 @@ use std::io::BufRead;
 
 use super::edn::Mistake;
 use crate::error::{Place, ReadError};
-use crate::line::{Chunk, Cut, LONGEST_LINE, Source};
+use crate::line::{Chunk, Cut, LONGEST_LINE, Source, newlines};
 
 /// A file's text from the form that is read on, as far as it is known.
 pub(crate) struct Text<R: BufRead> {
@@ -94,17 +94,14 @@ impl<R: BufRead> Text<R> {
         }
         let wanted = self.known.len() * 2 + 1;
         while self.end.is_none() && !self.is_damaged && self.known.len() < wanted {
-            let bytes = &mut self.bytes;
-            let end = self.source.chunk(|chunk| match chunk {
-                Chunk::Bytes(chunk) => {
-                    bytes.extend_from_slice(chunk);
-                    None
-                }
-                Chunk::End(cut) => Some(cut),
+            let (known, bytes) = (&mut self.known, &mut self.bytes);
+            let taken = self.source.chunk(|chunk| match chunk {
+                Chunk::Bytes(chunk) => Ok(decode(chunk, bytes, known)),
+                Chunk::End(cut) => Err(cut),
             })?;
-            match end {
-                None => self.decode(),
-                Some(cut) => {
+            match taken {
+                Ok(is_damaged) => self.is_damaged = is_damaged,
+                Err(cut) => {
                     self.end = Some(End {
                         cut,
                         within_character: !self.bytes.is_empty(),
@@ -124,23 +121,6 @@ impl<R: BufRead> Text<R> {
         self.known.drain(..self.at);
         self.at = 0;
         self.form = (0, 0);
-    }
-
-    fn decode(&mut self) {
-        let (valid, damaged) = match str::from_utf8(&self.bytes) {
-            Ok(text) => (text, false),
-            Err(error) => {
-                let valid = &self.bytes[..error.valid_up_to()];
-                (
-                    str::from_utf8(valid).unwrap_or_default(),
-                    error.error_len().is_some(),
-                )
-            }
-        };
-        self.known.push_str(valid);
-        let length = valid.len();
-        self.bytes.drain(..length);
-        self.is_damaged = damaged;
     }
 
     /// The file.
@@ -197,7 +177,29 @@ impl<R: BufRead> Text<R> {
     }
 }
 
-#[inline]
-fn newlines(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+/// Puts the text of `left` and of a chunk after it into `known`; `left` keeps what is no whole character. Whether that can
+/// be none, whatever follows it.
+fn decode(chunk: &[u8], left: &mut Vec<u8>, known: &mut String) -> bool {
+    if left.is_empty()
+        && let Ok(text) = str::from_utf8(chunk)
+    {
+        known.push_str(text);
+        return false;
+    }
+    left.extend_from_slice(chunk);
+    let (length, is_damaged) = match str::from_utf8(left) {
+        Ok(text) => (text.len(), false),
+        Err(error) => (error.valid_up_to(), error.error_len().is_some()),
+    };
+    known.push_str(str::from_utf8(&left[..length]).unwrap_or_default());
+    left.drain(..length);
+    is_damaged
+}
+
+#[cfg(test)]
+impl<R: BufRead> Text<R> {
+    /// How many bytes are kept.
+    pub(super) fn capacity(&self) -> usize {
+        self.known.capacity()
+    }
 }
