@@ -64,6 +64,16 @@ pub enum ReadError {
         /// What shows it.
         why: String,
     },
+    /// It is of none of the formats that histories have.
+    #[error(
+        "{place} is not a history: {why}; give fencepost's `history.jsonl`, Jepsen's `history.edn`, or one of Porcupine's logs"
+    )]
+    Unknown {
+        /// The file.
+        place: Place,
+        /// What shows it.
+        why: String,
+    },
     /// A later build wrote it, in a format that this one does not know.
     #[error(
         "{place} has format version {version}, and fencepost {} reads up to {FORMAT_VERSION}: use {}",
@@ -148,6 +158,7 @@ impl ReadError {
             Self::Io { place, .. }
             | Self::Empty { place }
             | Self::Foreign { place, .. }
+            | Self::Unknown { place, .. }
             | Self::Newer { place, .. }
             | Self::HeaderCut { place }
             | Self::Broken { place, .. }

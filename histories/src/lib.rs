@@ -2,6 +2,7 @@
 //!
 //! A history is a text of JSON lines, UTF-8, plain or as a zstd stream: a [`Header`], then one [`Event`] a line, then a
 //! [`Footer`]. [`Writer`] writes it as the run goes, [`Reader`] streams it back, [`seal`] puts it in order and closes it.
+//! Histories of other projects' formats are read by [`entries::Entries`], and ours with them where only operations matter.
 //!
 //! # The format, version 1
 //!

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{DeserializeOwned, Error as _};
 
 use crate::error::{Place, ReadError};
-use crate::{Event, quick};
+use crate::{Event, Function, quick};
 
 /// The longest line that is written or read, in bytes. It keeps a damaged file from filling the memory.
 pub(crate) const LONGEST_LINE: usize = 16 << 20;
@@ -36,6 +36,8 @@ pub enum Cut {
     PartialLine,
     /// The compressed stream ends too early; what could be decompressed of a last line was dropped.
     PartialStream,
+    /// Jepsen's vector or list of operations is never closed.
+    Unclosed,
 }
 
 impl fmt::Display for Cut {
@@ -44,6 +46,7 @@ impl fmt::Display for Cut {
             Cut::NoFooter => "there is no footer",
             Cut::PartialLine => "the last line is not whole, and was dropped",
             Cut::PartialStream => "the compressed stream ends too early",
+            Cut::Unclosed => "the vector or list that holds the operations is not closed",
         })
     }
 }
@@ -57,9 +60,26 @@ enum Input<R: BufRead> {
     Zstd(Box<BufReader<zstd::Decoder<'static, Bytes<R>>>>),
 }
 
+/// A file's text, of which the beginning may have been looked at.
+struct Ahead<R: BufRead> {
+    /// What was looked at.
+    start: Vec<u8>,
+    /// How much of that was read since.
+    at: usize,
+    rest: Input<R>,
+}
+
+/// What comes next in a file.
+pub(crate) enum Chunk<'a> {
+    /// Some of its bytes, at least one.
+    Bytes(&'a [u8]),
+    /// Nothing: a compressed stream that is not whole says so.
+    End(Option<Cut>),
+}
+
 /// Where lines come from.
 pub(crate) struct Source<R: BufRead> {
-    input: Input<R>,
+    input: Ahead<R>,
     path: Option<PathBuf>,
     /// How many whole lines were read.
     line: u64,
@@ -68,7 +88,7 @@ pub(crate) struct Source<R: BufRead> {
 impl Source<BufReader<File>> {
     pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
         File::open(path)
-            .and_then(|file| Input::new(BufReader::with_capacity(BLOCK, file)))
+            .and_then(|file| Ahead::new(BufReader::with_capacity(BLOCK, file)))
             .map(|input| Source {
                 input,
                 path: Some(path.to_owned()),
@@ -86,7 +106,7 @@ impl Source<BufReader<File>> {
 
 impl<R: BufRead> Source<R> {
     pub(crate) fn new(input: R) -> Result<Self, ReadError> {
-        let input = Input::new(input).map_err(|source| ReadError::Io {
+        let input = Ahead::new(input).map_err(|source| ReadError::Io {
             place: Place::default(),
             source,
         })?;
@@ -129,6 +149,52 @@ impl<R: BufRead> Source<R> {
             Ok(rest) => Ok(rest.is_empty()),
             Err(cause) if cause.kind() == ErrorKind::UnexpectedEof => Ok(true),
             Err(cause) => Err(self.failed(cause)),
+        }
+    }
+
+    /// Shows the file's first bytes to `decide` until it decides, with the word whether there are no others. They are read
+    /// again afterwards. `decide` has to decide at the end.
+    pub(crate) fn look<T>(
+        &mut self,
+        mut decide: impl FnMut(&[u8], bool) -> Option<T>,
+    ) -> Result<T, ReadError> {
+        let mut ended = false;
+        loop {
+            if let Some(decision) = decide(&self.input.start, ended) {
+                return Ok(decision);
+            }
+            let chunk = match self.input.rest.fill_buf() {
+                Ok(chunk) => chunk,
+                Err(cause) if cause.kind() == ErrorKind::UnexpectedEof => &[],
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => continue,
+                Err(cause) => return Err(self.failed(cause)),
+            };
+            let length = chunk.len().min(BLOCK);
+            ended = length == 0;
+            self.input.start.extend_from_slice(&chunk[..length]);
+            self.input.rest.consume(length);
+        }
+    }
+
+    /// Hands what comes next to `take`, in blocks of any size: for formats that have no lines.
+    pub(crate) fn chunk<T>(&mut self, take: impl FnOnce(Chunk<'_>) -> T) -> Result<T, ReadError> {
+        loop {
+            match self.input.fill_buf() {
+                Ok([]) => return Ok(take(Chunk::End(None))),
+                Ok(bytes) => {
+                    let bytes = &bytes[..bytes.len().min(BLOCK)];
+                    let length = bytes.len();
+                    self.line += newlines(bytes);
+                    let taken = take(Chunk::Bytes(bytes));
+                    self.input.consume(length);
+                    return Ok(taken);
+                }
+                Err(cause) if cause.kind() == ErrorKind::Interrupted => {}
+                Err(cause) if cause.kind() == ErrorKind::UnexpectedEof => {
+                    return Ok(take(Chunk::End(Some(Cut::PartialStream))));
+                }
+                Err(cause) => return Err(self.failed(cause)),
+            }
         }
     }
 
@@ -181,13 +247,21 @@ impl<R: BufRead> Source<R> {
             line: self.line + 1,
             ..self.file()
         };
-        let from_decoder = matches!(self.input, Input::Zstd(_)) && source.raw_os_error().is_none();
+        let from_decoder =
+            matches!(self.input.rest, Input::Zstd(_)) && source.raw_os_error().is_none();
         if from_decoder {
             ReadError::Damaged { place, source }
         } else {
             ReadError::Io { place, source }
         }
     }
+}
+
+/// How many lines end in these bytes. Counting in bytes, of which 255 cannot overflow one, is what processors do best.
+#[inline]
+pub(crate) fn newlines(bytes: &[u8]) -> u64 {
+    let count = |block: &[u8]| -> u8 { block.iter().map(|byte| u8::from(*byte == b'\n')).sum() };
+    bytes.chunks(255).map(|block| u64::from(count(block))).sum()
 }
 
 /// Whether a file that starts so is a zstd stream: a frame (RFC 8878, section 3.1.1) or a skippable one (3.1.2), with
@@ -212,6 +286,41 @@ impl<R: BufRead> Input<R> {
         Ok(Input::Zstd(Box::new(BufReader::with_capacity(
             BLOCK, decoder,
         ))))
+    }
+}
+
+impl<R: BufRead> Ahead<R> {
+    fn new(source: R) -> io::Result<Self> {
+        Ok(Ahead {
+            start: Vec::new(),
+            at: 0,
+            rest: Input::new(source)?,
+        })
+    }
+}
+
+impl<R: BufRead> Read for Ahead<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.fill_buf()?.read(buffer)?;
+        self.consume(length);
+        Ok(length)
+    }
+}
+
+impl<R: BufRead> BufRead for Ahead<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match self.start.get(self.at..) {
+            Some(start) if !start.is_empty() => Ok(start),
+            _ => self.rest.fill_buf(),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        if self.at < self.start.len() {
+            self.at += amount;
+        } else {
+            self.rest.consume(amount);
+        }
     }
 }
 
@@ -250,6 +359,11 @@ pub(crate) fn event(line: &str) -> Result<Event<'_>, serde_json::Error> {
             serde_json::from_str(line)
         }
     }
+}
+
+/// The function of a line's event; `None` for a line that is none.
+pub(crate) fn function(line: &str) -> Option<Function> {
+    quick::function(line).or_else(|| event(line).ok().map(|event| event.f))
 }
 
 /// The header or the footer of a line.

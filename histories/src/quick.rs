@@ -59,6 +59,25 @@ pub(crate) fn event(line: &str) -> Option<Event<'_>> {
     Some(event)
 }
 
+/// The function of a line's event, as far as it can be told from the fields that the writer puts first; what follows them
+/// is not looked at.
+#[inline]
+pub(crate) fn function(line: &str) -> Option<Function> {
+    let mut scanner = Scanner { line, at: 0 };
+    scanner.token(b'{')?;
+    loop {
+        let key = scanner.text()?;
+        scanner.token(b':')?;
+        match key {
+            "t" | "op" => drop(scanner.number()?),
+            "process" | "type" => drop(scanner.text()?),
+            "f" => return function_of(scanner.text()?),
+            _ => return None,
+        }
+        scanner.token(b',')?;
+    }
+}
+
 /// Sets a field that was not there yet: `serde_json` refuses a field that comes twice.
 #[inline]
 fn once<T>(field: &mut Option<T>, value: T) -> Option<()> {
@@ -216,6 +235,9 @@ mod tests {
                 characters[at] = character;
             }
             let line = String::from_iter(characters);
+            if let (Some(function), Some(event)) = (function(&line), event(&line)) {
+                prop_assert_eq!(function, event.f);
+            }
             if let Some(event) = event(&line) {
                 let long: Result<Event<'_>, _> = serde_json::from_str(&line);
                 prop_assert!(long.as_ref().is_ok_and(|long| *long == event), "{line}: {event:?}, {long:?}");

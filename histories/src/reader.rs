@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::error::ReadError;
 use crate::line::{self, Cut, Found, Source};
-use crate::{Event, FORMAT_VERSION, Footer, Header};
+use crate::{Event, FORMAT_VERSION, Footer, Function, Header};
 
 /// Streams a history, from a file by default, plain or compressed as its first bytes tell. It holds one line at a time.
 ///
@@ -97,7 +97,7 @@ impl<R: BufRead> Reader<R> {
         Reader::start(Source::new(source)?)
     }
 
-    fn start(mut source: Source<R>) -> Result<Self, ReadError> {
+    pub(crate) fn start(mut source: Source<R>) -> Result<Self, ReadError> {
         let mut line = Vec::new();
         let header = read_header(&mut source, &mut line)?;
         Ok(Reader {
@@ -140,16 +140,53 @@ impl<R: BufRead> Reader<R> {
         reason = "an iterator's items cannot borrow from the iterator"
     )]
     pub fn next(&mut self) -> Result<Option<Event<'_>>, ReadError> {
-        if !matches!(self.state, State::Reading) {
+        if !self.advance()? {
             return Ok(None);
+        }
+        self.event()
+    }
+
+    /// The next event whose function is wanted, as [`Reader::next`] gives it. The others are read, too, and counted.
+    pub(crate) fn next_of(
+        &mut self,
+        wanted: impl Fn(Function) -> bool,
+    ) -> Result<Option<Event<'_>>, ReadError> {
+        while self.advance()? {
+            let function = self.source.text(&self.line).ok().and_then(line::function);
+            if function.is_none_or(&wanted) {
+                return self.event();
+            }
+            if self.event()?.is_none() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads a line. False when that is no event, and the history ends.
+    fn advance(&mut self) -> Result<bool, ReadError> {
+        if !matches!(self.state, State::Reading) {
+            return Ok(false);
         }
         self.state = State::Failed; // Whatever leaves this function by `?` stays so.
         match self.source.read_line(&mut self.line)? {
-            Found::Line if is_footer(&self.line) => return self.end_with_footer().map(|()| None),
+            Found::Line if is_footer(&self.line) => return self.end_with_footer().map(|()| false),
             Found::Line => {}
-            Found::Cut(why) => return Ok(self.end_truncated(why)),
-            Found::End => return Ok(self.end_truncated(Cut::NoFooter)),
+            Found::Cut(why) => {
+                self.end_truncated(why);
+                return Ok(false);
+            }
+            Found::End => {
+                self.end_truncated(Cut::NoFooter);
+                return Ok(false);
+            }
         }
+        Ok(true)
+    }
+
+    /// The event of the line that was read last.
+    #[inline]
+    fn event(&mut self) -> Result<Option<Event<'_>>, ReadError> {
         let text = self.source.text(&self.line)?;
         match line::event(text) {
             Ok(event) => {
@@ -166,17 +203,19 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
+    /// Where the line stands that was read last.
+    pub(crate) fn place(&self) -> crate::Place {
+        self.source.place(0)
+    }
+
     /// The line that was read last as it stands in the file, without its newline.
     pub(crate) fn last_line(&self) -> &[u8] {
         &self.line
     }
 
-    fn end_truncated<T>(&mut self, why: Cut) -> Option<T> {
-        self.state = State::Ended(Ending::Truncated {
-            events: self.events,
-            why,
-        });
-        None
+    fn end_truncated(&mut self, why: Cut) {
+        let events = self.events;
+        self.state = State::Ended(Ending::Truncated { events, why });
     }
 
     /// The line that was read last is the footer: it has to count what was read, and to be the last.
@@ -185,7 +224,7 @@ impl<R: BufRead> Reader<R> {
         let footer = match line::owned::<Footer>(text) {
             Ok(footer) => footer,
             Err(error) if error.is_eof() && self.source.is_at_end()? => {
-                self.end_truncated::<()>(Cut::PartialLine);
+                self.end_truncated(Cut::PartialLine);
                 return Ok(());
             }
             Err(error) => return Err(self.source.broken(&error)),
