@@ -1,12 +1,22 @@
 //! Sequential models: what an object does when its operations come one at a time.
 
+pub mod fenced_mutex;
+pub mod lease_mutex;
+mod locking;
+pub mod mutex;
+pub mod non_deterministic;
+pub mod owner_aware_mutex;
 mod recorded;
+pub mod reentrant_fenced_mutex;
+pub mod reentrant_mutex;
 pub mod register;
+pub mod semaphore;
 mod values;
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
+pub use locking::Owner;
 pub use recorded::{Misfit, Outcome, Recorded, Told};
 pub use values::{Datum, Values};
 
