@@ -1,12 +1,21 @@
 //! Sequential models: what an object does when its operations come one at a time.
 
 pub mod cas_register;
+pub mod fenced_mutex;
 pub mod fenced_register;
 #[cfg(test)]
 mod laws;
+pub mod lease_mutex;
+mod locking;
 pub mod map;
+pub mod mutex;
+pub mod non_deterministic;
+pub mod owner_aware_mutex;
 mod recorded;
+pub mod reentrant_fenced_mutex;
+pub mod reentrant_mutex;
 pub mod register;
+pub mod semaphore;
 mod text;
 mod values;
 
@@ -15,6 +24,7 @@ use std::hash::Hash;
 
 use crate::linearizability::{Decision, History};
 
+pub use locking::Owner;
 pub use recorded::{Misfit, Outcome, Recorded, Told};
 pub use text::Text;
 pub use values::{Datum, Values};
