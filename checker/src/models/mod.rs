@@ -6,6 +6,7 @@ pub mod fenced_register;
 #[cfg(test)]
 mod laws;
 pub mod lease_mutex;
+mod list;
 mod locking;
 pub mod map;
 pub mod mutex;
@@ -24,6 +25,7 @@ use std::hash::Hash;
 
 use crate::linearizability::{Decision, History};
 
+pub use list::{Kind, Setup, kinds};
 pub use locking::Owner;
 pub use recorded::{Misfit, Outcome, Recorded, Told};
 pub use text::Text;
