@@ -1,6 +1,8 @@
 //! What makes a history impossible to judge.
 
-use histories::{Function, ReadError};
+use histories::{Function, Place, ReadError};
+
+use crate::linearizability::GatheringError;
 
 /// Why an event cannot be taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +49,27 @@ pub enum CheckError {
         /// Why not.
         source: Error,
     },
+    /// An entry fits no operation of the model.
+    #[error("{place}: {source}")]
+    Entry {
+        /// Where it stands.
+        place: Place,
+        /// Why not.
+        source: GatheringError,
+    },
+    /// No model is named, and none is plain.
+    #[error(
+        "{place}: no model has just these operations: {functions}; name the model to judge it by"
+    )]
+    NoModel {
+        /// The history.
+        place: Place,
+        /// The operations that were seen.
+        functions: String,
+    },
+    /// The model cannot do with its setup.
+    #[error("{0}")]
+    Setup(String),
 }
 
 /// A property of this name does not exist.

@@ -7,19 +7,22 @@ use histories::entries::{Entries, Format};
 
 fn judge(path: &str, model: &str, failed_cas_is_a_read: bool) -> Judgement {
     let mut entries = Entries::open(path).expect("a history");
-    let kind = kinds().iter().find(|kind| kind.name == model).expect("a model");
+    let kind = kinds()
+        .iter()
+        .find(|kind| kind.name == model)
+        .expect("a model");
     let setup = Setup {
         failed_cas_is_a_read,
         nil_read_tells_nothing: entries.format().nil_read_tells_nothing(),
         ..Setup::default()
     };
     let mut judge = kind.judge(&setup).expect("nothing more to say");
-    let mut line = 0;
     while let Some(entry) = entries.next().expect("it can be read") {
-        line += 1;
-        judge.push(&entry, line).unwrap_or_else(|error| panic!("{path}:{line}: {error}"));
+        judge.push(&entry).expect("it can be understood");
     }
-    judge.finish(&Limits::default()).expect("it can be understood")
+    judge
+        .finish(&Limits::default())
+        .expect("it can be understood")
 }
 
 #[test]

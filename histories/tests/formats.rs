@@ -240,6 +240,7 @@ fn entries() -> impl Strategy<Value = Vec<Entry<'static>>> {
             let kind = if busy[at] { completion } else { Kind::Invoke };
             busy[at] = !busy[at];
             entries.push(Entry {
+                line: 0,
                 time: time.map(|time| time / 2),
                 process: names[at].to_string().into(),
                 op: None,

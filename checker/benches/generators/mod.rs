@@ -54,6 +54,7 @@ fn entry<'a>(
     value: Value<'a>,
 ) -> Entry<'a> {
     Entry {
+        line: 0,
         time: Some(time),
         process: Cow::Borrowed(process),
         op: None,

@@ -104,11 +104,11 @@ impl<M: Recorded> Gathering<M> {
         }
     }
 
-    /// Takes the next entry, in the order of their times, which stands in this line.
+    /// Takes the next entry, in the order of their times.
     ///
     /// # Errors
     /// When the entry fits no operation in flight, or the model has no such operation.
-    pub fn push(&mut self, entry: &Entry<'_>, line: u64) -> Result<(), GatheringError> {
+    pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), GatheringError> {
         if let Some(time) = entry.time {
             self.let_happen_until(time);
         }
@@ -117,7 +117,7 @@ impl<M: Recorded> Gathering<M> {
         let position = self.next_position();
         if entry.kind == Kind::Invoke {
             let open = Open {
-                line,
+                line: entry.line,
                 invoked: position,
                 process,
                 f: self.functions.number(&entry.f),

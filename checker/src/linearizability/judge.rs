@@ -83,11 +83,11 @@ pub struct ProvingCall {
 
 /// Takes the entries of one history, and then judges it.
 pub trait Judge {
-    /// Takes the next entry, in the order of their times, which stands in this line.
+    /// Takes the next entry, in the order of their times.
     ///
     /// # Errors
     /// When the entry fits no operation in flight, or the model has no such operation.
-    fn push(&mut self, entry: &Entry<'_>, line: u64) -> Result<(), GatheringError>;
+    fn push(&mut self, entry: &Entry<'_>) -> Result<(), GatheringError>;
 
     /// Judges what was pushed.
     ///
@@ -97,8 +97,8 @@ pub trait Judge {
 }
 
 impl<M: Recorded> Judge for Gathering<M> {
-    fn push(&mut self, entry: &Entry<'_>, line: u64) -> Result<(), GatheringError> {
-        Gathering::push(self, entry, line)
+    fn push(&mut self, entry: &Entry<'_>) -> Result<(), GatheringError> {
+        Gathering::push(self, entry)
     }
 
     fn finish(self: Box<Self>, limits: &Limits<'_>) -> Result<Judgement, GatheringError> {
@@ -129,6 +129,19 @@ pub fn judge<M: Recorded>(gathered: &Gathered<M>, limits: &Limits<'_>) -> Judgem
         unknown: calls().filter(|call| !call.certain).count() as u64,
         objects: gathered.objects.len() as u64,
         findings,
+    }
+}
+
+impl Judgement {
+    /// Takes it back that the history holds, if that is what was found.
+    pub(super) fn doubt(&mut self, reason: &str) {
+        if self.outcome == Answer::Holds {
+            self.outcome = Answer::Unknown;
+            let outcome = Outcome::Unknown {
+                reason: reason.to_owned(),
+            };
+            self.findings.push(Finding { key: None, outcome });
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! Linearizability of a history against a sequential model: whether, and if not, which few calls prove it.
 
 pub mod brute_force;
+mod check;
 mod gathering;
 mod history;
 mod judge;
 mod search;
 
+pub use check::{Checked, Request, check};
 pub use gathering::{Gathered, Gathering, GatheringError, Object};
 pub use history::{Call, History, NEVER};
 pub use judge::{Finding, Judge, Judgement, Outcome, Proof, ProvingCall, judge};

@@ -3,6 +3,7 @@
 pub mod cas_register;
 pub mod fenced_mutex;
 pub mod fenced_register;
+mod guess;
 #[cfg(test)]
 mod laws;
 pub mod lease_mutex;
@@ -25,6 +26,7 @@ use std::hash::Hash;
 
 use crate::linearizability::{Decision, History};
 
+pub use guess::Seen;
 pub use list::{Kind, Setup, kinds};
 pub use locking::Owner;
 pub use recorded::{Misfit, Outcome, Recorded, Told};

@@ -207,6 +207,7 @@ mod tests {
         f: &'static str,
     ) -> Entry<'static> {
         Entry {
+            line: 0,
             time: None,
             process: process.into(),
             op,

@@ -121,10 +121,11 @@ impl<R: BufRead> Jepsen<R> {
             }
         };
         let keyed = self.is_keyed(&operation)?;
+        let line = self.text.line();
         match operation.entry(self.text.form(), keyed) {
             Ok(entry) => {
                 self.state = State::Reading;
-                Ok(Some(entry))
+                Ok(Some(Entry { line, ..entry }))
             }
             Err(mistake) => Err(self.text.wrong_form(mistake)),
         }

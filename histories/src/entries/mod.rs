@@ -56,6 +56,8 @@ use crate::Kind;
 /// One event of a history of any format: what a checker of sequential models needs to know of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry<'a> {
+    /// The line in which it begins, counted from 1; 0 in our histories, whose operations have numbers.
+    pub line: u64,
     /// When, in nanoseconds, where the format tells.
     pub time: Option<u64>,
     /// Who: `c1` in our histories, `0` in others'. A process does one operation at a time.
@@ -84,6 +86,7 @@ impl Entry<'_> {
     /// The same entry, no longer borrowed from what it was read from.
     pub fn into_owned(self) -> Entry<'static> {
         Entry {
+            line: self.line,
             time: self.time,
             process: Cow::Owned(self.process.into_owned()),
             op: self.op,

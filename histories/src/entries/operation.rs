@@ -112,6 +112,7 @@ impl Operation {
         let (key, value) = self.key_and_value(form, kind, keyed)?;
         let time = self.time.at().map(|at| value_at(form, at)).transpose()?;
         Ok(Entry {
+            line: 0,
             time: match time {
                 Some(Value::Integer(time)) => u64::try_from(time).ok(),
                 _ => None,

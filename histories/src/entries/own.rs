@@ -61,6 +61,7 @@ fn entry<'a>(event: Event<'a>, key: Option<Cow<'a, str>>) -> Entry<'a> {
         _ => Value::Nil,
     };
     Entry {
+        line: 0,
         time: Some(event.t),
         process: event.process,
         op: Some(event.op),

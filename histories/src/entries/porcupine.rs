@@ -73,11 +73,12 @@ impl<R: BufRead> Porcupine<R> {
             self.state = State::Ended(ending);
             return Ok(None);
         };
+        let line = self.source.line();
         match entry(self.source.text(&self.line)?, start) {
             Ok(entry) => {
                 self.events += 1;
                 self.state = State::Reading;
-                Ok(Some(entry))
+                Ok(Some(Entry { line, ..entry }))
             }
             Err(mistake) => Err(ReadError::Broken {
                 place: self.source.place(mistake.at + 1),
@@ -122,6 +123,7 @@ fn entry(line: &str, start: usize) -> Result<Entry<'_>, Mistake> {
     };
     let (value, error) = words.values()?;
     Ok(Entry {
+        line: 0,
         time: None,
         process: process.into(),
         op: None,

@@ -5,6 +5,8 @@
 //! a core shows is true of the history; and since "or not" is among what is allowed, the core by itself has no order either.
 //! The search knows such calls already: an operation of unknown outcome is one.
 
+use std::cell::Cell;
+
 use super::breadth_first::BreadthFirst;
 use super::front::Configuration;
 use super::graph::Graph;
@@ -18,7 +20,10 @@ use crate::models::Model;
 const WIDEST: usize = 512;
 
 /// So many configurations may be looked at to find whether a call can be left out.
-const CONFIGURATIONS_EACH: u64 = 200_000;
+const CONFIGURATIONS_EACH: u64 = 10_000;
+
+/// And so many in all: a core that could be smaller is better than one that comes too late.
+const CONFIGURATIONS_IN_ALL: u64 = 150_000;
 
 /// In so many orders it is tried to leave calls out.
 const ORDERS: u64 = 8;
@@ -39,16 +44,18 @@ pub(super) fn core<M: Model, const WORDS: usize>(
 ) -> Vec<usize> {
     let script = Script::new(history, kinds, prefix);
     let starts = starts::<M, WORDS>(Steps::new(model, kinds), &script);
+    let spent = Cell::new(0);
     let recent = starts
         .iter()
         .rev()
         .map(|start| (start, certain_from(&script, start.window.at)));
-    let mut proofs = recent.filter(|(start, certain)| start.refutes(&script, certain));
+    let mut proofs = recent.filter(|(start, certain)| start.refutes(&script, certain, &spent));
     // From the beginning, with all that is certain, there is no order: that is what was found.
     let Some((start, certain)) = proofs.next() else {
         return indices(&script.certain);
     };
-    let cores = (0..ORDERS).map(|order| start.reduce(&script, certain.clone(), order));
+    let orders = (0..ORDERS).take_while(|order| *order == 0 || spent.get() < CONFIGURATIONS_IN_ALL);
+    let cores = orders.map(|order| start.reduce(&script, certain.clone(), order, &spent));
     cores.min_by_key(Vec::len).unwrap_or_default()
 }
 
@@ -107,10 +114,11 @@ impl<'m, M: Model, const WORDS: usize> Start<'m, M, WORDS> {
     }
 
     /// Whether there is no order from here on if these calls are certain; no, too, if that is too hard to tell.
-    fn refutes(&self, script: &Script, certain: &[bool]) -> bool {
+    fn refutes(&self, script: &Script, certain: &[bool], spent: &Cell<u64>) -> bool {
         let leash = Leash {
             limits: Limits {
-                configurations: CONFIGURATIONS_EACH,
+                configurations: CONFIGURATIONS_EACH
+                    .min(CONFIGURATIONS_IN_ALL.saturating_sub(spent.get())),
                 ..Limits::default()
             },
             done: None,
@@ -126,13 +134,20 @@ impl<'m, M: Model, const WORDS: usize> Start<'m, M, WORDS> {
             search.graph.lavish = lavish;
             let wide = if lavish { WIDEST } else { usize::MAX };
             let end = search.run(script.events.len(), wide, certain, &leash);
+            spent.set(spent.get() + search.graph.examined);
             matches!(end, End::Dead(_))
         };
         (script.has_lasting && dead(true)) || dead(false)
     }
 
     /// Leaves out what can be left out: many calls at once where that can be, then one by one.
-    fn reduce(&self, script: &Script, mut certain: Vec<bool>, order: u64) -> Vec<usize> {
+    fn reduce(
+        &self,
+        script: &Script,
+        mut certain: Vec<bool>,
+        order: u64,
+        spent: &Cell<u64>,
+    ) -> Vec<usize> {
         let mut calls = indices(&certain);
         shuffle(&mut calls, order);
         let mut many = (calls.len() / 2).max(1);
@@ -140,7 +155,7 @@ impl<'m, M: Model, const WORDS: usize> Start<'m, M, WORDS> {
             let mut kept = Vec::new();
             for chunk in calls.chunks(many) {
                 chunk.iter().for_each(|&call| certain[call] = false);
-                if !self.refutes(script, &certain) {
+                if !self.refutes(script, &certain, spent) {
                     chunk.iter().for_each(|&call| certain[call] = true);
                     kept.extend_from_slice(chunk);
                 }
