@@ -1,7 +1,7 @@
 //! Registers in which no value that was found was written twice: decided in O(n log n), by zones.
 //!
 //! It is then plain which write each read found, and a history falls apart into *clusters*: a write and the reads of its
-//! value. The value stays in the register for one time without gaps, so that the calls of a cluster follow one another
+//! value; the initial value counts as written and returned before all else. The value stays in the register for one time without gaps, so that the calls of a cluster follow one another
 //! directly in every order of the calls. Be *f* the earliest return in a cluster, and *s* the latest invocation. One cluster
 //! must come before another if a call of it was over before a call of the other began, which is to say if its *f* lies before
 //! the other's *s*. A history is linearizable exactly if
