@@ -1,17 +1,17 @@
 //! Registers in which no value that was found was written twice: decided in O(n log n), by zones.
 //!
 //! It is then plain which write each read found, and a history falls apart into *clusters*: a write and the reads of its
-//! value. The value stays in the register for one time without gaps, so that the calls of a cluster follow one another
-//! directly in every order of the calls. Be *f* the earliest return in a cluster, and *s* the latest invocation. One cluster
-//! must come before another if a call of it was over before a call of the other began, which is to say if its *f* lies before
-//! the other's *s*. A history is linearizable exactly if
+//! value; the initial value counts as written and returned before all else. The value stays in the register for one time
+//! without gaps, so that the calls of a cluster follow one another directly in every order of the calls. Be *f* the earliest
+//! return in a cluster, and *s* the latest invocation. One cluster must come before another if a call of it was over before a
+//! call of the other began, which is to say if its *f* lies before the other's *s*. A history is linearizable exactly if
 //!
 //! 1. every value that was found was there at first or was written, and no read was over before its write began;
 //! 2. no two clusters must each come before the other.
 //!
 //! With the *zone* of a cluster as the time between *f* and *s*, forward if *f* comes first and else backward, the second is
 //! the rule that no two forward zones overlap and no backward zone lies inside a forward one (Gibbons and Korach, "Testing
-//! shared memories", SIAM Journal on Computing 26, 1997, section 4; Lee and Mathur, "Efficient decrease-and-conquer
+//! shared memories", SIAM Journal on Computing 26, 1997; Lee and Mathur, "Efficient decrease-and-conquer
 //! linearizability monitoring", 2025).
 //!
 //! A cas is a read of one value directly followed by the write of another. Cas link clusters into *chains*, in which each

@@ -186,13 +186,13 @@ impl<'h, O> Sweep<'h, O> {
     fn widen(&mut self, call: u32, root: u32, added: Zone) -> Option<Suspects> {
         let old = self.zones[root as usize];
         let new = old.with(added);
-        let mut from = old.last + 1;
-        if new.first != old.first {
-            if old.first != NEVER {
-                self.latest.set(old.first as usize, 0);
-            }
-            from = 0;
-        }
+        // What was known under another earliest return stays true, and is no rival: nothing of this chain began after a
+        // return that belongs to a later value.
+        let from = if new.first == old.first {
+            old.last + 1
+        } else {
+            0
+        };
         let rival = self
             .latest
             .find(from as usize..new.last as usize + 1, new.first);

@@ -8,9 +8,6 @@ use crate::models::{Outcome, Recorded, Told};
 
 mod named;
 
-/// How many values the models of the tests know.
-const VALUES: Datum = 30;
-
 /// Splitmix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
 struct Random(u64);
 
@@ -33,8 +30,8 @@ impl Random {
 }
 
 /// A model that knows the first whole numbers by their own value, and holds 0 at first.
-fn numbered<M: Recorded>(mut model: M) -> M {
-    for number in 1..i64::from(VALUES) {
+fn numbered<M: Recorded>(mut model: M, end: i64) -> M {
+    for number in 1..end {
         let input = Value::Integer(number);
         let told = Told {
             f: "write",
@@ -51,16 +48,16 @@ fn numbered<M: Recorded>(mut model: M) -> M {
 }
 
 fn cas_register() -> CasRegister {
-    numbered(CasRegister::new(&Value::Integer(0)))
+    numbered(CasRegister::new(&Value::Integer(0)), 30)
 }
 
 fn register() -> Register {
-    numbered(Register::new(&Value::Integer(0)))
+    numbered(Register::new(&Value::Integer(0)), 30)
 }
 
-/// The times of so many calls: up to four at once.
+/// The times of so many calls: up to six at once.
 fn intervals(random: &mut Random, count: usize) -> Vec<(u32, u32)> {
-    let at_once = 1 + random.below(4);
+    let at_once = 1 + random.below(6);
     let mut intervals = Vec::new();
     let mut open: Vec<usize> = Vec::new();
     for position in 0.. {
@@ -256,7 +253,7 @@ fn compare<M: Accessed>(model: &M, history: &History<M::Operation>, counts: &mut
 fn registers_are_judged_as_by_brute_force() {
     let mut random = Random(1);
     let (model, mut counts) = (register(), [0; 3]);
-    for _ in 0..150_000 {
+    for _ in 0..200_000 {
         let history = without_cas(&random_history(&mut random, 8, false));
         compare(&model, &history, &mut counts);
     }
@@ -271,7 +268,7 @@ fn registers_are_judged_as_by_brute_force() {
 fn chains_of_cas_are_judged_as_by_brute_force() {
     let mut random = Random(2);
     let (model, mut counts) = (cas_register(), [0; 3]);
-    for _ in 0..150_000 {
+    for _ in 0..200_000 {
         compare(&model, &random_history(&mut random, 8, true), &mut counts);
     }
     let [linearizable, violated, undecided] = counts;
@@ -298,4 +295,41 @@ fn values_of_any_number_are_judged_alike() {
         let sparse = Clusters::of(&register(), &History::new(calls));
         assert_eq!(near.map(|known| known.of), sparse.map(|known| known.of));
     }
+}
+
+/// Whether the calls that returned before a position, all at once, keep the rules.
+fn keeps_rules<M: Accessed>(model: &M, history: &History<M::Operation>, end: u32) -> bool {
+    let clusters = Clusters::of(model, history).unwrap();
+    let times = Times::of(history);
+    let calls = history.calls();
+    let returned = |&at: &u32| {
+        let call = &calls[at as usize];
+        call.certain && call.returned < end
+    };
+    let returned: Vec<u32> = (0..calls.len() as u32).filter(returned).collect();
+    let evidence = Evidence::new(model, history, &times, &clusters);
+    evidence.judge(&returned).is_none()
+}
+
+#[test]
+fn long_histories_are_judged_as_by_the_rules() {
+    let mut random = Random(4);
+    let (model, mut counts) = (numbered(CasRegister::new(&Value::Integer(0)), 201), [0; 2]);
+    for _ in 0..10_000 {
+        let history = random_history(&mut random, 200, true);
+        match decide(&model, &history) {
+            Some(Decision::Linearizable) => {
+                assert!(keeps_rules(&model, &history, NEVER));
+                counts[0] += 1;
+            }
+            Some(Decision::Violated(violation)) => {
+                assert!(violation.calls.len() <= 4);
+                assert!(keeps_rules(&model, &history, violation.prefix));
+                assert!(!keeps_rules(&model, &history, violation.prefix + 1));
+                counts[1] += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(counts.iter().all(|&count| count > 3_000), "{counts:?}");
 }

@@ -157,11 +157,16 @@ impl<'h, M: Accessed> Evidence<'h, M> {
                 let (one, other) = (call(one), call(other));
                 format!("{one} and {other} cannot both have found what was there only once")
             }
-            Reason::Reversed(later, earlier) => format!(
-                "{} was over before {} began, without which it could not have been",
-                call(later),
-                call(earlier)
-            ),
+            Reason::Reversed(later, earlier) => {
+                let cluster = self.clusters.of[earlier as usize];
+                let why = if self.clusters.writer(cluster) == earlier {
+                    "without which it could not have been".to_owned()
+                } else {
+                    self.not_again(self.value(earlier))
+                };
+                let (later, earlier) = (call(later), call(earlier));
+                format!("{later} was over before {earlier} began, {why}")
+            }
             Reason::Crossed(ref one, ref other) => self.tell_crossed(one, other),
         }
     }
@@ -196,13 +201,18 @@ impl<'h, M: Accessed> Evidence<'h, M> {
     /// What would have had to happen for the last call of a chain's zone.
     fn gone(&self, chain: &Chain) -> String {
         let (first, last) = (self.value(chain.first.1), self.value(chain.last.1));
-        let text = |value: Datum| self.model.describe_state(&value);
         if first == last {
-            format!("and nothing wrote {} again", text(last))
-        } else {
-            let (first, last) = (text(first), text(last));
-            format!("and only cas led from {first} to {last}")
+            return self.not_again(last);
         }
+        let [first, last] = [first, last].map(|value| self.model.describe_state(&value));
+        format!("and only cas led from {first} to {last}")
+    }
+
+    fn not_again(&self, value: Datum) -> String {
+        format!(
+            "and nothing wrote {} again",
+            self.model.describe_state(&value)
+        )
     }
 
     /// The value that a call wrote or, if it wrote none, found; the initial one for no call.

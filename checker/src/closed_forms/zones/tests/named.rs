@@ -205,6 +205,16 @@ fn identifies_two_cas_of_one_value() {
 #[test]
 fn identifies_a_cas_over_before_the_one_that_led_to_it_began() {
     identified(
+        &[call(cas(1, 2), 0, 1), call(cas(0, 1), 2, 3)],
+        &[0],
+        1,
+        "cas 1→2 (100) was over before cas 0→1 (102) began, without which it could not have been",
+    );
+}
+
+#[test]
+fn identifies_a_read_of_what_cas_had_led_away_from() {
+    identified(
         &[
             call(cas(1, 2), 0, 2),
             unknown(cas(0, 1), 1, NEVER),
@@ -212,7 +222,7 @@ fn identifies_a_cas_over_before_the_one_that_led_to_it_began() {
         ],
         &[0, 2],
         4,
-        "cas 1→2 (100) was over before read 0 (103) began, without which it could not have been",
+        "cas 1→2 (100) was over before read 0 (103) began, and nothing wrote 0 again",
     );
 }
 
