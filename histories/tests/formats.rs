@@ -269,6 +269,10 @@ proptest! {
         for text in [format!("; all\n{text}"), format!("[{text}]")] {
             let (read, ending) = drain(Entries::new(text.as_bytes()).unwrap().with_keys(keys)).unwrap();
             prop_assert_eq!(ending, Ending::Complete { events: entries.len() as u64 });
+            let lines: Vec<u64> = read.iter().map(|entry| entry.line).collect();
+            let first = u64::from(text.starts_with(';'));
+            prop_assert_eq!(lines, (1 + first..).take(entries.len()).collect::<Vec<_>>());
+            let read: Vec<_> = read.into_iter().map(|entry| Entry { line: 0, ..entry }).collect();
             prop_assert_eq!(&read, &entries);
         }
     }

@@ -6,6 +6,7 @@
     reason = "each test and bench that includes this file uses a part of it"
 )]
 
+pub mod lock;
 pub mod register;
 
 use std::borrow::Cow;

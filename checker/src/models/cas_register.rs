@@ -5,6 +5,8 @@ use histories::entries::Value;
 use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation, wrong_value};
 use super::values::{Datum, Values};
 use super::{Effect, Model};
+use crate::closed_forms::zones;
+use crate::linearizability::{Decision, History};
 
 /// A register whose value can be replaced by a new one if it is an expected one.
 ///
@@ -103,6 +105,10 @@ impl Model for CasRegister {
             Operation::Write(_) => Effect::Overwrites,
             Operation::Cas { .. } => Effect::Depends,
         }
+    }
+
+    fn decide(&self, history: &History<Operation>) -> Option<Decision> {
+        zones::decide(self, history)
     }
 
     fn describe(&self, operation: &Operation) -> String {

@@ -5,6 +5,8 @@ use histories::entries::Value;
 use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation};
 use super::values::{Datum, Values};
 use super::{Effect, Model};
+use crate::closed_forms::zones;
+use crate::linearizability::{Decision, History};
 
 /// A register that holds one value.
 ///
@@ -64,6 +66,10 @@ impl Model for Register {
             Operation::Read(_) => Effect::Observes,
             Operation::Write(_) => Effect::Overwrites,
         }
+    }
+
+    fn decide(&self, history: &History<Operation>) -> Option<Decision> {
+        zones::decide(self, history)
     }
 
     fn describe(&self, operation: &Operation) -> String {

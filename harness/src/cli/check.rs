@@ -2,17 +2,22 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use checker::Answer;
+use checker::linearizability::{self, Checked, Limits};
 use clap::Args;
+use histories::entries::{Entries, Format as FileFormat};
+use serde::Serialize;
 
+use super::histories as paths;
+use super::models::ModelArguments;
 use super::{Format, Voice, say};
 use crate::exit::{self, Exit, UsageError};
-use crate::report::{Judgement, judge_properties};
+use crate::report::{Judgement, ModelJudgement, judge_properties};
 
 #[derive(Args)]
 pub struct CheckArguments {
-    /// Histories (`history.jsonl`, `.zst`), run directories, or folders of those
+    /// Histories (ours, Jepsen's EDN, Porcupine's logs; .zst too), run directories, or folders of those
     #[arg(required = true, value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
 
@@ -21,39 +26,132 @@ pub struct CheckArguments {
         long = "property",
         value_delimiter = ',',
         env = "FENCEPOST_PROPERTY",
-        value_name = "NAME"
+        value_name = "NAME",
+        conflicts_with = "model"
     )]
     properties: Vec<String>,
+
+    #[command(flatten)]
+    model: ModelArguments,
+}
+
+/// What one history came to.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Judged {
+    /// One of ours, by the properties of locks and storages.
+    ByProperties(Box<Judgement>),
+    /// By a sequential model.
+    ByModel(ModelJudgement),
 }
 
 pub fn check(arguments: &CheckArguments, voice: Voice) -> Result<Exit> {
     refuse_unknown(&arguments.properties)?;
-    let mut files = Vec::new();
-    for path in &arguments.paths {
-        find_histories(path, &mut files)?;
-    }
-    let mut judgements = Vec::new();
+    let request = arguments.model.request()?;
+    let files = paths::find(&arguments.paths)?;
+    let mut results = Results::default();
     let mut exit = Exit::Kept;
     for file in &files {
-        match judge_properties(file, &arguments.properties) {
-            Ok(judgement) => {
-                exit = exit.max(judgement.exit_of_check());
-                match voice.format {
-                    Format::Human => say(judgement.human(voice.color))?,
-                    Format::Jsonl => say(judgement.to_json())?,
-                    Format::Json => judgements.push(judgement),
-                }
+        match judge(file, arguments, &request) {
+            Ok(judged) => {
+                exit = exit.max(exit_of(judged.outcome()));
+                results.add(judged, voice)?;
             }
             Err(error) => {
                 eprintln!("fencepost: {error:#}");
                 exit = exit.max(exit::of_error(&error));
+                results.unreadable += 1;
             }
         }
     }
-    if voice.format == Format::Json {
-        say(serde_json::to_string_pretty(&judgements)?)?;
-    }
+    results.close(voice)?;
     Ok(exit)
+}
+
+/// Our own histories are judged by properties, unless a model is named; others by a model.
+fn judge(
+    path: &Path,
+    arguments: &CheckArguments,
+    request: &linearizability::Request,
+) -> Result<Judged> {
+    let open = || Ok(Entries::open(path)?.with_keys(arguments.model.keys()));
+    if request.model.is_none() && open()?.format() == FileFormat::Fencepost {
+        return Ok(Judged::ByProperties(Box::new(judge_properties(
+            path,
+            &arguments.properties,
+        )?)));
+    }
+    if !arguments.properties.is_empty() {
+        return Err(UsageError(format!(
+            "{} is not one of our histories, which alone have properties: leave `--property` out",
+            path.display()
+        ))
+        .into());
+    }
+    let alarm = arguments.model.alarm();
+    let limits = Limits {
+        bytes: arguments.model.bytes(),
+        interrupted: Some(&alarm),
+        ..Limits::default()
+    };
+    let checked: Checked = linearizability::check(open, request, &limits)?;
+    Ok(Judged::ByModel(ModelJudgement::new(path, checked)))
+}
+
+impl Judged {
+    fn outcome(&self) -> Answer {
+        match self {
+            Judged::ByProperties(judgement) => judgement.outcome,
+            Judged::ByModel(judgement) => judgement.outcome,
+        }
+    }
+
+    fn human(&self, color: bool) -> String {
+        match self {
+            Judged::ByProperties(judgement) => judgement.human(color),
+            Judged::ByModel(judgement) => judgement.human(color),
+        }
+    }
+}
+
+/// What the histories came to, told as it is known or at the end.
+#[derive(Default)]
+struct Results {
+    list: Vec<Judged>,
+    holding: usize,
+    violated: usize,
+    unknown: usize,
+    unreadable: usize,
+}
+
+impl Results {
+    fn add(&mut self, judged: Judged, voice: Voice) -> Result<()> {
+        match judged.outcome() {
+            Answer::Holds => self.holding += 1,
+            Answer::Violated => self.violated += 1,
+            Answer::Unknown => self.unknown += 1,
+        }
+        match voice.format {
+            Format::Human => say(judged.human(voice.color)),
+            Format::Jsonl => say(serde_json::to_string(&judged)?),
+            Format::Json => {
+                self.list.push(judged);
+                Ok(())
+            }
+        }
+    }
+
+    fn close(&self, voice: Voice) -> Result<()> {
+        let all = self.holding + self.violated + self.unknown + self.unreadable;
+        match voice.format {
+            Format::Json => say(serde_json::to_string_pretty(&self.list)?),
+            Format::Human if all > 1 => say(format!(
+                "\n{all} histories: {} hold, {} are violated, {} unknown, {} could not be read",
+                self.holding, self.violated, self.unknown, self.unreadable
+            )),
+            Format::Human | Format::Jsonl => Ok(()),
+        }
+    }
 }
 
 fn refuse_unknown(properties: &[String]) -> Result<()> {
@@ -76,79 +174,11 @@ fn refuse_unknown(properties: &[String]) -> Result<()> {
     Ok(())
 }
 
-/// The history that a path means: the file itself, or the one in a run directory.
-pub fn history_of(path: &Path) -> Result<PathBuf> {
-    let mut found = Vec::new();
-    find_histories(path, &mut found)?;
-    match found.as_slice() {
-        [one] => Ok(one.clone()),
-        several => Err(UsageError(format!(
-            "{} holds {} histories: name one of them",
-            path.display(),
-            several.len()
-        ))
-        .into()),
-    }
-}
-
-/// All histories under a path, in the order of their names; symbolic links inside folders are not followed.
-fn find_histories(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
-    if !path.is_dir() {
-        if !path.exists() {
-            return Err(UsageError(format!(
-                "{}: there is no such file or folder",
-                path.display()
-            ))
-            .into());
-        }
-        if !path.is_file() {
-            return Err(UsageError(format!(
-                "{} is no regular file: a history is read more than once, so save it to a file first",
-                path.display()
-            ))
-            .into());
-        }
-        found.push(path.to_owned());
-        return Ok(());
-    }
-    let before = found.len();
-    walk(path, found).map_err(|error| UsageError(format!("{error:#}")))?;
-    if found.len() == before {
-        return Err(UsageError(format!(
-            "{} holds no history (history.jsonl or .jsonl.zst)",
-            path.display()
-        ))
-        .into());
-    }
-    Ok(())
-}
-
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
-    let read = || -> std::io::Result<Vec<_>> { std::fs::read_dir(folder)?.collect() };
-    let mut entries = read().with_context(|| format!("look into {}", folder.display()))?;
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        let kind = entry
-            .file_type()
-            .with_context(|| format!("look at {}", entry.path().display()))?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if kind.is_dir() && name != "clients" && name != "logs" {
-            walk(&entry.path(), found)?;
-        } else if kind.is_file() && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst")) {
-            found.push(entry.path());
-        }
-    }
-    Ok(())
-}
-
 /// The exit status of a history judged alone: any violation counts, promised or not.
-impl Judgement {
-    fn exit_of_check(&self) -> Exit {
-        match self.outcome {
-            Answer::Violated => Exit::Broken,
-            Answer::Holds => Exit::Kept,
-            Answer::Unknown => Exit::Inconclusive,
-        }
+fn exit_of(outcome: Answer) -> Exit {
+    match outcome {
+        Answer::Violated => Exit::Broken,
+        Answer::Holds => Exit::Kept,
+        Answer::Unknown => Exit::Inconclusive,
     }
 }

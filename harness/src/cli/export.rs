@@ -17,11 +17,22 @@ pub struct ExportArguments {
     path: PathBuf,
 
     /// The format to write, to standard output
-    #[arg(long, value_enum, default_value_t, env = "FENCEPOST_TO", value_name = "FORMAT")]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        env = "FENCEPOST_TO",
+        value_name = "FORMAT"
+    )]
     to: To,
 
     /// Only what was done with these operations: a checker of locks does not want to read of documents
-    #[arg(long = "only", value_delimiter = ',', env = "FENCEPOST_ONLY", value_name = "OPERATION")]
+    #[arg(
+        long = "only",
+        value_delimiter = ',',
+        env = "FENCEPOST_ONLY",
+        value_name = "OPERATION"
+    )]
     only: Vec<String>,
 }
 
@@ -47,7 +58,11 @@ pub fn export(arguments: &ExportArguments) -> Result<Exit> {
     }
     export.finish()?.flush()?;
     if written == 0 {
-        return Err(UsageError(format!("{}: there is none of these operations to export", path.display())).into());
+        return Err(UsageError(format!(
+            "{}: there is none of these operations to export",
+            path.display()
+        ))
+        .into());
     }
     Ok(Exit::Kept)
 }

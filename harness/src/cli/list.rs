@@ -30,6 +30,7 @@ enum What {
     Faults,
     Scenarios,
     Properties,
+    Models,
     Runs,
 }
 
@@ -76,6 +77,12 @@ pub fn list(arguments: &ListArguments, voice: Voice) -> Result<Exit> {
         What::Properties => checker::properties()
             .iter()
             .map(|property| Row::new(property.name, property.summary))
+            .collect(),
+        What::Models => checker::models::kinds()
+            .iter()
+            .map(|kind| {
+                Row::new(kind.name, kind.summary).and("operations", kind.functions.join(", "))
+            })
             .collect(),
         What::Runs => run_rows(&arguments.out)?,
     };

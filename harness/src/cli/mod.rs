@@ -3,8 +3,11 @@
 mod check;
 mod clean;
 mod doctor;
+mod export;
+mod histories;
 mod images;
 mod list;
+mod models;
 mod progress;
 mod replay;
 mod run;
@@ -75,6 +78,8 @@ enum Verb {
     Run(run::RunArguments),
     /// Judge saved histories, offline
     Check(check::CheckArguments),
+    /// Write a saved history in the format of others' checkers
+    Export(export::ExportArguments),
     /// Run the plan of a saved history again: how often does it reproduce?
     Replay(replay::ReplayArguments),
     /// List what there is
@@ -200,6 +205,7 @@ fn dispatch(verb: Verb, voice: Voice) -> Result<Exit> {
     match verb {
         Verb::Run(arguments) => run::run(&arguments, voice),
         Verb::Check(arguments) => check::check(&arguments, voice),
+        Verb::Export(arguments) => export::export(&arguments),
         Verb::Replay(arguments) => replay::replay(&arguments, voice),
         Verb::List(arguments) => list::list(&arguments, voice),
         Verb::Doctor => doctor::doctor(voice),

@@ -37,7 +37,13 @@ pub struct ModelArguments {
     failed_cas_is_evidence: bool,
 
     /// Whether the values of a Jepsen history are pairs of an independent key and a value
-    #[arg(long, value_enum, default_value_t, env = "FENCEPOST_KEYS", value_name = "WHETHER")]
+    #[arg(
+        long,
+        value_enum,
+        default_value_t,
+        env = "FENCEPOST_KEYS",
+        value_name = "WHETHER"
+    )]
     keys: KeysArgument,
 
     /// Give up a history after so many seconds, as unknown
@@ -45,7 +51,12 @@ pub struct ModelArguments {
     time_limit: Option<u64>,
 
     /// Give up a history where the search needs more than so many MiB, as unknown
-    #[arg(long, default_value_t = 2048, env = "FENCEPOST_MEMORY_LIMIT", value_name = "MIB")]
+    #[arg(
+        long,
+        default_value_t = 2048,
+        env = "FENCEPOST_MEMORY_LIMIT",
+        value_name = "MIB"
+    )]
     memory_limit: usize,
 }
 
@@ -69,12 +80,18 @@ impl ModelArguments {
             ("permits", "--permits", self.permits.is_some()),
             ("depth", "--depth", self.depth.is_some()),
             ("busy", "--busy-is-evidence", self.busy_is_evidence),
-            ("failed-cas", "--failed-cas-is-evidence", self.failed_cas_is_evidence),
+            (
+                "failed-cas",
+                "--failed-cas-is-evidence",
+                self.failed_cas_is_evidence,
+            ),
         ];
         for (option, flag, _) in given.iter().filter(|(_, _, given)| *given) {
             match model {
                 Some(model) if !model.options.contains(option) => {
-                    return Err(UsageError(format!("{flag} means nothing to a {}", model.name)).into());
+                    return Err(
+                        UsageError(format!("{flag} means nothing to a {}", model.name)).into(),
+                    );
                 }
                 None if *option == "permits" || *option == "depth" => {
                     return Err(UsageError(format!("{flag} needs --model with it")).into());
@@ -112,10 +129,16 @@ impl ModelArguments {
     /// What stops a search that begins now, once its time is over.
     pub fn alarm(&self) -> impl Fn() -> Option<String> + Sync + use<> {
         let seconds = self.time_limit;
-        let end = seconds.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
+        let end =
+            seconds.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
         move || {
             let over = end.is_some_and(|end| Instant::now() >= end);
-            over.then(|| format!("the search took more than {} s", seconds.unwrap_or_default()))
+            over.then(|| {
+                format!(
+                    "the search took more than {} s",
+                    seconds.unwrap_or_default()
+                )
+            })
         }
     }
 }
@@ -127,7 +150,11 @@ fn kind(name: &str) -> Result<&'static Kind> {
         let hint = nemesis::nearest(name, &names)
             .map(|near| format!(" (did you mean `{near}`?)"))
             .unwrap_or_default();
-        UsageError(format!("there is no model `{name}`{hint}; there are: {}", names.join(", "))).into()
+        UsageError(format!(
+            "there is no model `{name}`{hint}; there are: {}",
+            names.join(", ")
+        ))
+        .into()
     })
 }
 

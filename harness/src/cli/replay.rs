@@ -26,7 +26,7 @@ pub struct ReplayArguments {
 }
 
 pub fn replay(arguments: &ReplayArguments, voice: Voice) -> Result<Exit> {
-    let file = super::check::history_of(&arguments.file)?;
+    let file = super::histories::one(&arguments.file)?;
     let before = judge(&file)?;
     let plan = histories::Reader::open(&file)?.header().plan.clone();
     let cell = Cell::of_plan(plan).map_err(|reason| {

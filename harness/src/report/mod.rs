@@ -2,6 +2,7 @@
 
 mod judgement;
 mod matrix;
+mod model_judgement;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use anyhow::{Context, Result};
 
 pub use judgement::{Class, JudgedProperty, Judgement, SCHEMA_VERSION, judge, judge_properties};
 pub use matrix::{CellReport, SuiteReport};
+pub use model_judgement::ModelJudgement;
 pub use text::table;
 
 /// An instant as RFC 3339 in UTC, to the millisecond.

@@ -76,10 +76,15 @@ impl ModelJudgement {
             name: "linearizable",
             finding,
         };
-        let mut properties: Vec<JudgedObject> =
-            judgement.findings.into_iter().map(|finding| told(ObjectFinding::Told(finding))).collect();
+        let mut properties: Vec<JudgedObject> = judgement
+            .findings
+            .into_iter()
+            .map(|finding| told(ObjectFinding::Told(finding)))
+            .collect();
         if properties.is_empty() {
-            properties.push(told(ObjectFinding::Holds { outcome: Answer::Holds }));
+            properties.push(told(ObjectFinding::Holds {
+                outcome: Answer::Holds,
+            }));
         }
         ModelJudgement {
             schema_version: SCHEMA_VERSION,
@@ -95,11 +100,6 @@ impl ModelJudgement {
                 objects: judgement.objects,
             },
         }
-    }
-
-    /// As one line of JSON.
-    pub fn to_json(&self) -> String {
-        serde_json::to_string(self).expect("a judgement is plain data")
     }
 
     /// A line, and below it what is not as it should be.
@@ -118,10 +118,13 @@ impl ModelJudgement {
             let _ = write!(page, ", on {} objects", counts.objects);
         }
         page.push(')');
-        let findings = self.properties.iter().filter_map(|object| match &object.finding {
-            ObjectFinding::Told(finding) => Some(finding),
-            ObjectFinding::Holds { .. } => None,
-        });
+        let findings = self
+            .properties
+            .iter()
+            .filter_map(|object| match &object.finding {
+                ObjectFinding::Told(finding) => Some(finding),
+                ObjectFinding::Holds { .. } => None,
+            });
         let findings: Vec<&Finding> = findings.collect();
         for finding in findings.iter().take(TOLD) {
             page += &told(finding);

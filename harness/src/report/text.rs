@@ -122,7 +122,7 @@ pub(super) fn word(answer: Answer) -> &'static str {
     }
 }
 
-fn mark(answer: Answer) -> Mark {
+pub(super) fn mark(answer: Answer) -> Mark {
     match answer {
         Answer::Holds => Mark::Good,
         Answer::Violated => Mark::Bad,
