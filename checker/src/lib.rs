@@ -10,6 +10,7 @@
 
 mod assumptions;
 mod checker;
+pub mod closed_forms;
 mod error;
 mod faults;
 mod grants;

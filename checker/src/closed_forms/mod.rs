@@ -1,0 +1,24 @@
+//! Closed forms: linearizability of lock histories in one pass over their events, where a proof replaces the search.
+//!
+//! Each `decide` says exactly what a search against the model would say, or `None` where a history has a shape that its
+//! proof does not cover: an owner whose own calls overlap, an uncertain call that has returned, owners numbered far beyond
+//! the number of calls, and what each function lists. Time is that of sorting the returns.
+
+pub mod fenced_mutex;
+mod found;
+pub mod lease_mutex;
+mod lock;
+pub mod owner_aware_mutex;
+mod reentrant;
+pub mod reentrant_fenced_mutex;
+pub mod reentrant_mutex;
+mod refusals;
+mod replay;
+pub mod semaphore;
+mod slot;
+pub mod streaming;
+#[cfg(test)]
+mod tests;
+
+pub use found::{Found, Reason, Unclear};
+pub use lock::Kind;
