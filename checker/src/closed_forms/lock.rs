@@ -16,7 +16,7 @@
 //! unknown acquire could together interrupt a hold, and in a few shapes as rare, the lock is unclear: a search decides.
 
 use super::found::{Found, Reason, State, Unclear};
-use super::slot::{Conflict, Hold, Pending, Request, Slot};
+use super::slot::{Hold, Pending, Request, Slot};
 use crate::linearizability::NEVER;
 use crate::names::NONE;
 
@@ -44,15 +44,15 @@ pub(super) struct Waiting {
 /// What is remembered of one lock.
 #[derive(Debug)]
 pub(super) struct Lock {
-    kind: Kind,
+    pub kind: Kind,
     slot_of: Vec<u32>,
     pub slots: Vec<Slot>,
     /// The slot whose hold nothing contradicts, or [`NONE`]: it is held for certain if nothing can have ended it.
     pub current: u32,
     /// Where the latest hold began for certain.
-    last_start: u32,
+    pub last_start: u32,
     /// The highest token, the acquire that got it, and where that returned.
-    highest: Option<(u64, u64, u32)>,
+    pub highest: Option<(u64, u64, u32)>,
     /// Until where the latest hold that ended can have lasted, and the release that ended it.
     pub last_end: u32,
     pub last_release: Option<u64>,
@@ -63,6 +63,8 @@ pub(super) struct Lock {
     pub waiting: Option<Waiting>,
     /// Whether a refusal needs the latest hold to have begun well before its acquire returned.
     pub reaches_back: bool,
+    /// Whether unknown calls are known to have taken effect.
+    pub spent: bool,
     pub state: State,
 }
 
@@ -82,6 +84,7 @@ impl Lock {
             unknown_acquires: 0,
             waiting: None,
             reaches_back: false,
+            spent: false,
             state: State::Open,
         }
     }
@@ -117,20 +120,8 @@ impl Lock {
         }
     }
 
-    /// Adds the release before a grant whose token is that of an earlier one: without it that might be a reentry.
-    pub(super) fn prove_new_hold(&mut self, released: Option<u64>) {
-        if let State::Violated(found) = &mut self.state
-            && let Reason::TokenFell { before, after } = found.reason
-            && before.1 == after.1
-        {
-            found.calls.extend(released);
-            found.calls.sort_unstable();
-            found.calls.dedup();
-        }
-    }
-
     /// The hold that is certain to be there now, and whose it is.
-    fn open(&self) -> Option<(&Slot, &Hold)> {
+    pub(super) fn open(&self) -> Option<(&Slot, &Hold)> {
         let slot = self.slots.get(self.current as usize)?;
         let hold = slot.hold.as_ref()?;
         (hold.end_from == NEVER).then_some((slot, hold))
@@ -142,9 +133,13 @@ impl Lock {
         if slot.pending.is_some() {
             return self.unclear(Unclear::OwnerOverlaps);
         }
-        let mut end_from = if slot.releases > 0 { 0 } else { NEVER };
+        let stale = slot.releases > 0 && self.kind != Kind::Lease;
+        let mut end_from = if stale { 0 } else { NEVER };
         match (request, &mut slot.hold) {
             (Request::Acquire, _) => self.pending_acquires += 1,
+            (Request::Release, Some(_)) if self.kind == Kind::Lease && slot.latest_unknown => {
+                return self.unclear(Unclear::Interrupted);
+            }
             (Request::Release, Some(hold)) => {
                 end_from = hold.end_from;
                 hold.end_from = hold.end_from.min(position);
@@ -174,277 +169,6 @@ impl Lock {
         Some((at, pending))
     }
 
-    /// An acquire was granted.
-    pub(super) fn acquired(&mut self, owner: u32, token: Option<u64>, position: u32) {
-        let Some((at, call)) = self.take(owner, Request::Acquire) else {
-            return;
-        };
-        if self.kind == Kind::Fenced && token.is_none() {
-            return self.unclear(Unclear::TokenUnknown);
-        }
-        if self.token_fell(&call, token, position) {
-            return;
-        }
-        let Some(end_from) = self.end_former(at, &call, position) else {
-            return;
-        };
-        let mut hold = Hold {
-            id: call.id,
-            start: position,
-            end_from,
-            conflict: None,
-        };
-        // A hold that may end before its acquire returns needs one instant from here on.
-        let from = if end_from < position {
-            call.invoked.max(end_from)
-        } else {
-            position
-        };
-        if self.meets_open(at, &call, token, from, &mut hold)
-            || self.meets_tentative(at, &call, from, position)
-        {
-            return;
-        }
-        self.resolve_waiting(&call, position);
-        if let (Kind::Fenced, Some(token)) = (self.kind, token) {
-            self.check_token(at, &call, token, from < position, position);
-        }
-        if hold.conflict.is_none() {
-            self.current = at as u32;
-        }
-        self.last_start = position;
-        self.slots[at].hold = Some(hold);
-    }
-
-    /// Ends the hold that an owner has when it acquires anew, and says from where on the new one may end.
-    fn end_former(&mut self, at: usize, call: &Pending, position: u32) -> Option<u32> {
-        let slot = &mut self.slots[at];
-        let Some(former) = slot.hold.take() else {
-            if self.kind == Kind::Lease {
-                slot.releases = call.expired;
-            }
-            return Some(call.end_from);
-        };
-        if former.end_from == NEVER {
-            let mut calls = vec![former.id, call.id];
-            calls.extend(&slot.spent_releases);
-            let reason = Reason::AcquiredAgain(former.id, call.id);
-            self.violated(position, reason, calls);
-            return None;
-        }
-        if self.current == at as u32 {
-            self.current = NONE;
-        }
-        if self.kind == Kind::Lease {
-            slot.releases = call.expired;
-            return Some(call.end_from);
-        }
-        slot.releases -= 1;
-        slot.spent_releases.extend([former.id, call.id]);
-        Some(if slot.releases > 0 { 0 } else { NEVER })
-    }
-
-    /// Holds a new grant against the one that is certain to be there; true if that is a violation.
-    fn meets_open(
-        &mut self,
-        at: usize,
-        call: &Pending,
-        token: Option<u64>,
-        from: u32,
-        hold: &mut Hold,
-    ) -> bool {
-        let Some((other, open)) = self.open() else {
-            return false;
-        };
-        let mut calls = vec![open.id];
-        let rises = |(highest, ..): (u64, u64, u32)| token.is_none_or(|token| token > highest);
-        // With the lower token it cannot be the later anyway, whatever may have ended the other.
-        let rising = self.highest.is_none_or(rises);
-        if rising {
-            calls.extend(&other.spent_releases);
-        }
-        if from > open.start {
-            calls.push(call.id);
-            let spent = &self.slots[at].spent_releases;
-            if !rising && !spent.is_empty() {
-                self.unclear(Unclear::OrderUnknown);
-                return true;
-            }
-            // A token that rises shows which is the later as well as its owner's lasting hold does.
-            if call.invoked < open.start && self.kind != Kind::Fenced {
-                calls.extend(spent);
-            }
-            let reason = Reason::HeldTwice(open.id, call.id);
-            self.violated(hold.start, reason, calls);
-            return true;
-        }
-        if self.reaches_back {
-            self.unclear(Unclear::RefusalUnclear);
-            return true;
-        }
-        hold.conflict = Some(Box::new(Conflict {
-            position: hold.start,
-            with: open.id,
-            calls,
-        }));
-        false
-    }
-
-    /// Holds a new grant against a tentative one: that must have ended. True if it is unclear which of them gives way.
-    fn meets_tentative(&mut self, at: usize, call: &Pending, from: u32, position: u32) -> bool {
-        if self.current == NONE || self.open().is_some() {
-            return false;
-        }
-        let mut calls = vec![call.id];
-        let spent = self.slots[at].spent_releases.clone();
-        let Some(other) = self.slots[self.current as usize].hold.as_mut() else {
-            return false;
-        };
-        if from < other.start {
-            self.unclear(Unclear::BothTentative);
-            return true;
-        }
-        if call.invoked < other.start {
-            calls.extend(spent);
-        }
-        other.conflict = Some(Box::new(Conflict {
-            position,
-            with: call.id,
-            calls,
-        }));
-        self.current = NONE;
-        false
-    }
-
-    /// Whether a grant asked for after another was made has no higher token: whoever held what, these two have no order.
-    fn token_fell(&mut self, call: &Pending, token: Option<u64>, position: u32) -> bool {
-        let fell = match (self.kind, token, self.highest) {
-            (Kind::Fenced, Some(token), Some((highest, id, start))) => {
-                (token <= highest && start < call.invoked).then_some((token, highest, id))
-            }
-            _ => None,
-        };
-        if let Some((token, highest, id)) = fell {
-            let reason = Reason::TokenFell {
-                before: (id, highest),
-                after: (call.id, token),
-            };
-            self.violated(position, reason, vec![id, call.id]);
-        }
-        fell.is_some()
-    }
-
-    /// Holds a new grant's token against the highest, whose acquire may overlap the new one's.
-    fn check_token(&mut self, at: usize, call: &Pending, token: u64, point: bool, position: u32) {
-        if point && self.last_start > call.invoked {
-            return self.unclear(Unclear::OrderUnknown);
-        }
-        if let Some((highest, id, _)) = self.highest
-            && token <= highest
-        {
-            // Only that the new grant lasts shows that it is the later.
-            if !self.slots[at].spent_releases.is_empty() {
-                return self.unclear(Unclear::OrderUnknown);
-            }
-            let reason = Reason::TokenFell {
-                before: (id, highest),
-                after: (call.id, token),
-            };
-            return self.violated(position, reason, vec![id, call.id]);
-        }
-        self.highest = Some((token, call.id, position));
-    }
-
-    /// A release succeeded.
-    pub(super) fn released(&mut self, owner: u32, position: u32) {
-        let Some((at, call)) = self.take(owner, Request::Release) else {
-            return;
-        };
-        let slot = &mut self.slots[at];
-        match slot.hold.take() {
-            Some(hold) => self.end_hold(at, &hold, &call, position),
-            None if slot.acquires > 0 => self.end_unknown(at, &call, position),
-            None => {
-                let mut calls = vec![call.id];
-                calls.extend(slot.last_release);
-                calls.extend(&slot.spent_acquires);
-                self.violated(position, Reason::ReleasedUnheld(call.id), calls);
-            }
-        }
-        self.slots[at].last_release = Some(call.id);
-        self.latest_release = position;
-    }
-
-    /// Ends a hold that was acquired for certain.
-    fn end_hold(&mut self, at: usize, hold: &Hold, call: &Pending, position: u32) {
-        let slot = &self.slots[at];
-        if slot.acquires > 0 && (slot.releases > 0 || self.kind == Kind::Lease) {
-            return self.unclear(Unclear::Interrupted);
-        }
-        if let Some(conflict) = &hold.conflict
-            && conflict.position < call.invoked
-        {
-            let (mut with, mut calls) = (conflict.with, slot.lasting(hold, call, conflict));
-            if let Some((other, open)) = self.open()
-                && open.start < call.invoked
-                && other.spent_releases.len() + 2 <= calls.len()
-            {
-                // It held the lock during all of the release.
-                with = open.id;
-                calls = vec![open.id, call.id];
-                calls.extend(&other.spent_releases);
-            }
-            return self.violated(position, Reason::ReleasedLate(with, call.id), calls);
-        }
-        if self.current == at as u32 {
-            self.current = NONE;
-            self.last_end = position;
-            self.last_release = Some(call.id);
-        }
-    }
-
-    /// Ends a hold that an unknown acquire must have begun: at some instant of the release it was there.
-    fn end_unknown(&mut self, at: usize, call: &Pending, position: u32) {
-        let slot = &mut self.slots[at];
-        slot.acquires -= 1;
-        self.unknown_acquires -= 1;
-        slot.spent_acquires.extend(slot.last_release);
-        slot.spent_acquires.push(call.id);
-        if let Some((other, open)) = self.open()
-            && open.start < call.invoked
-        {
-            let mut calls = vec![open.id, call.id];
-            calls.extend(&other.spent_releases);
-            let reason = Reason::ReleasedLate(open.id, call.id);
-            return self.violated(position, reason, calls);
-        }
-        if self.kind == Kind::Fenced {
-            return self.unclear(Unclear::OrderUnknown);
-        }
-        if self.waiting.is_some() || self.reaches_back {
-            return self.unclear(Unclear::RefusalUnclear);
-        }
-        let certain = self.open().is_some();
-        if let Some(slot) = self.slots.get_mut(self.current as usize)
-            && let Some(other) = &mut slot.hold
-            && !certain
-        {
-            if other.start > call.invoked {
-                return;
-            }
-            other.conflict = Some(Box::new(Conflict {
-                position,
-                with: call.id,
-                calls: vec![call.id],
-            }));
-            self.current = NONE;
-        }
-        if !certain {
-            self.last_end = position;
-            self.last_release = Some(call.id);
-        }
-    }
-
     /// Nobody learned what came of a request.
     pub(super) fn unknown(&mut self, owner: u32, request: Request) {
         let Some((at, _)) = self.take(owner, request) else {
@@ -454,6 +178,10 @@ impl Lock {
         match request {
             Request::Acquire => {
                 slot.acquires += 1;
+                slot.latest_unknown = true;
+                if self.kind == Kind::Lease {
+                    slot.begin_lease();
+                }
                 self.unknown_acquires += 1;
             }
             Request::Release => slot.releases += 1,
@@ -502,20 +230,25 @@ impl Lock {
         }
     }
 
-    /// As [`Lock::may_end`], for the grant of a certain acquire, if that is its owner's latest.
+    /// From here on the grant of an acquire may have ended by itself, if that is its owner's latest or is still held.
     pub(super) fn validity_over(&mut self, owner: u32, acquire: u64, position: u32) {
         let at = self.slot(owner);
-        let slot = &self.slots[at];
-        let asked = slot
-            .pending
-            .as_ref()
-            .filter(|pending| pending.request == Request::Acquire);
-        let latest = match asked {
-            Some(pending) => Some(pending.id),
-            None => slot.hold.as_ref().map(|hold| hold.id),
-        };
-        if latest == Some(acquire) {
-            self.may_end(owner, position);
+        let slot = &mut self.slots[at];
+        if let Some(pending) = &mut slot.pending
+            && pending.id == acquire
+        {
+            pending.end_from = pending.end_from.min(position);
+            pending.expired += 1;
+        } else if let Some(hold) = &mut slot.hold
+            && hold.id == acquire
+        {
+            hold.end_from = hold.end_from.min(position);
+            slot.releases += 1;
+            if let Some(pending) = &mut slot.pending
+                && pending.request == Request::Release
+            {
+                pending.end_from = pending.end_from.min(position);
+            }
         }
     }
 }

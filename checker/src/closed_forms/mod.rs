@@ -6,6 +6,7 @@
 
 pub mod fenced_mutex;
 mod found;
+mod granted;
 pub mod lease_mutex;
 mod lock;
 pub mod owner_aware_mutex;
@@ -13,6 +14,7 @@ mod reentrant;
 pub mod reentrant_fenced_mutex;
 pub mod reentrant_mutex;
 mod refusals;
+mod released;
 mod replay;
 pub mod semaphore;
 mod slot;

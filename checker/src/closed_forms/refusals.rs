@@ -7,7 +7,7 @@
 //! then every acquire in flight, and every unknown one, may be it.
 
 use super::found::{Reason, Unclear};
-use super::lock::{Lock, Waiting};
+use super::lock::{Kind, Lock, Waiting};
 use super::slot::{Pending, Request, Slot};
 use crate::names::NONE;
 
@@ -48,7 +48,7 @@ impl Lock {
         let Some(waiting) = self.waiting.take_if(|waiting| waiting.possible == 0) else {
             return;
         };
-        if self.slots.iter().any(|slot| slot.has_spent()) {
+        if self.spent {
             return self.unclear(Unclear::RefusalUnclear);
         }
         let mut calls = vec![waiting.id];
@@ -66,17 +66,14 @@ impl Lock {
             self.reaches_back = true;
             return;
         }
+        let kind = self.kind;
         let could_pass = |slot: &Slot| {
             let asks = slot.pending.as_ref().map(|pending| pending.request);
             let acquires = slot.acquires > 0 || asks == Some(Request::Acquire);
             let releases = slot.releases > 0 || asks == Some(Request::Release);
-            acquires && releases
+            acquires && (releases || kind == Kind::Lease)
         };
-        if self
-            .slots
-            .iter()
-            .any(|slot| slot.has_spent() || could_pass(slot))
-        {
+        if self.spent || self.slots.iter().any(could_pass) {
             return self.unclear(Unclear::RefusalUnclear);
         }
         // Whoever held it during the refusal would have released it after that. If somebody may have, it is the last release
@@ -85,7 +82,7 @@ impl Lock {
         let may_release = |slot: &Slot| {
             let asks = slot.pending.as_ref().map(|pending| pending.request);
             let releases = slot.releases > 0 || asks == Some(Request::Release);
-            releases && (slot.hold.is_some() || slot.last_release.is_some())
+            releases && (slot.hold.is_some() || slot.ever_released)
         };
         if self.latest_release > waiting.invoked || self.slots.iter().any(may_release) {
             calls.extend(self.last_release);

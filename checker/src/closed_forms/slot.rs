@@ -50,11 +50,15 @@ pub(super) struct Slot {
     pub releases: u32,
     /// The unknown acquires that nothing has used.
     pub acquires: u32,
+    /// Whether its latest grant is that of an unknown acquire.
+    pub latest_unknown: bool,
     /// The acquires between which unknown releases must have taken effect.
     pub spent_releases: Vec<u64>,
     /// The releases between which unknown acquires must have taken effect.
     pub spent_acquires: Vec<u64>,
     pub last_release: Option<u64>,
+    /// Whether a release of it ever succeeded.
+    pub ever_released: bool,
 }
 
 impl Slot {
@@ -62,23 +66,30 @@ impl Slot {
     ///
     /// What the release ends was begun before the conflict, if no unknown acquire can have been made in between: there
     /// was none, or others needed them all. Otherwise the hold's own acquire proves it, if no unknown release is left that
-    /// could have ended it.
-    pub(super) fn lasting(&self, hold: &Hold, call: &Pending, conflict: &Conflict) -> Vec<u64> {
+    /// could have ended it. `interrupts` says that an unknown acquire is left.
+    pub(super) fn lasting(
+        &self,
+        hold: &Hold,
+        call: &Pending,
+        conflict: &Conflict,
+        interrupts: bool,
+    ) -> Vec<u64> {
         let mut by_acquires = conflict.calls.clone();
         by_acquires.push(call.id);
         let mut by_releases = by_acquires.clone();
         by_acquires.extend(&self.spent_acquires);
         by_releases.push(hold.id);
         by_releases.extend(&self.spent_releases);
-        if self.acquires > 0 || (self.releases == 0 && by_releases.len() < by_acquires.len()) {
+        if interrupts || (self.releases == 0 && by_releases.len() < by_acquires.len()) {
             by_releases
         } else {
             by_acquires
         }
     }
 
-    /// Whether unknown calls of this owner are known to have taken effect.
-    pub(super) fn has_spent(&self) -> bool {
-        !self.spent_releases.is_empty() || !self.spent_acquires.is_empty()
+    /// Begins a grant whose release no call before it can be: a lease's.
+    pub(super) fn begin_lease(&mut self) {
+        self.spent_acquires.clear();
+        self.last_release = None;
     }
 }

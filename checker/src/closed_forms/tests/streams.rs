@@ -2,8 +2,9 @@
 
 use super::random::{Random, Shape, Step, history};
 use crate::closed_forms::streaming::{Finding, Locks};
-use crate::closed_forms::{Kind, owner_aware_mutex as closed};
+use crate::closed_forms::{self, Kind, owner_aware_mutex as closed};
 use crate::linearizability::{Call, Decision, History, NEVER};
+use crate::models::lease_mutex;
 use crate::models::owner_aware_mutex::{Operation, OwnerAwareMutex};
 
 const LOCK: u32 = 1;
@@ -101,6 +102,82 @@ fn streams_as_the_closed_form_decides() {
         compared += 1;
     }
     assert!(compared > 80_000, "{compared}");
+}
+
+/// Streams a history of leases, each of whose grants is known by its acquire.
+fn stream_leases(calls: &[Call<lease_mutex::Operation>]) -> Locks {
+    use lease_mutex::Operation;
+    let ends = calls.iter().map(|call| call.returned).zip(0..);
+    let begins = calls.iter().map(|call| call.invoked).zip(0..);
+    let mut events: Vec<(u32, usize)> = begins.chain(ends).collect();
+    events.retain(|&(position, _)| position != NEVER);
+    events.sort_unstable();
+    let mut locks = Locks::new(Kind::Lease);
+    for (position, at) in events {
+        let call = &calls[at];
+        let (by, begins) = (call.process, position == call.invoked);
+        match call.operation {
+            Operation::Acquire(_) if begins => {
+                locks.invoke_acquire(LOCK, by, at as u64);
+                if !call.certain {
+                    locks.acquire_unknown(LOCK, by);
+                }
+            }
+            Operation::Release(_) if begins => {
+                locks.invoke_release(LOCK, by, at as u64);
+                if !call.certain {
+                    locks.release_unknown(LOCK, by);
+                }
+            }
+            Operation::Acquire(_) => locks.acquired(LOCK, by, None),
+            Operation::Release(_) => locks.released(LOCK, by),
+            Operation::Expire { grant, .. } => {
+                let granted = |call: &Call<Operation>| call.operation == Operation::Acquire(grant);
+                if let Some(acquire) = calls.iter().position(granted) {
+                    locks.validity_over(LOCK, calls[acquire].process, acquire as u64);
+                }
+            }
+            Operation::Extend { .. } | Operation::Busy(_) => {}
+        }
+    }
+    locks
+}
+
+#[test]
+fn streams_leases_as_the_closed_form_decides() {
+    use lease_mutex::Operation;
+    let model = lease_mutex::LeaseMutex::new(false);
+    let mut compared = 0;
+    for seed in 0..100_000 {
+        let mut random = Random(seed);
+        let mut shape = Shape::draw(&mut random);
+        shape.expire = 20;
+        let drawn = history(&mut random, shape, |random, step, _, latest| match step {
+            Step::Acquire => Operation::Acquire(latest),
+            Step::Release | Step::Busy => Operation::Release(latest),
+            Step::Expire => {
+                // Now and then of an earlier grant.
+                let grant = latest.saturating_sub(random.below(2) as u32);
+                Operation::Expire { grant, lease: 0 }
+            }
+        });
+        let locks = stream_leases(drawn.calls());
+        let decided = closed_forms::lease_mutex::decide(&model, &drawn);
+        let found = match (locks.finding(LOCK), &decided) {
+            (Finding::Unclear(_), _) | (_, None) => continue,
+            (Finding::Linearizable, _) => None,
+            (Finding::Violated(found), _) => Some(found.calls.clone()),
+        };
+        let wanted = match decided {
+            Some(Decision::Violated(violation)) => {
+                Some(violation.calls.iter().map(|&at| at as u64).collect())
+            }
+            _ => None,
+        };
+        assert_eq!(found, wanted, "{drawn:#?}");
+        compared += 1;
+    }
+    assert!(compared > 70_000, "{compared}");
 }
 
 #[test]
