@@ -3,6 +3,11 @@
 //! Each `decide` says exactly what a search against the model would say, or `None` where a history has a shape that its
 //! proof does not cover: an owner whose own calls overlap, an uncertain call that has returned, owners numbered far beyond
 //! the number of calls, and what each function lists. Time is that of sorting the returns.
+//!
+//! A violation's calls have no order even if all others are free to have done nothing, except where a function says less.
+//! They are few, four at most, as long as no owner's unknown calls pile up: an unknown call that must have taken effect may
+//! have done so late, and each two calls that prove it did not are named too. In one of a hundred thousand such histories
+//! one call is named too many.
 
 pub mod fenced_mutex;
 mod found;

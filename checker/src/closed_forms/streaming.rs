@@ -8,7 +8,8 @@ use super::slot::Request;
 ///
 /// Locks and owners are numbered densely from 0, as the histories' names are met; calls have ids of the caller's choice.
 /// Each event takes the next position, from 0 on. An owner makes one call at a time; a release is of its owner's latest
-/// grant.
+/// grant. A violation that depends on what becomes of a request in flight is found once that is known, which may be later
+/// than a closed form finds it in the whole history.
 ///
 /// ```
 /// use checker::closed_forms::{Kind, streaming::{Finding, Locks}};
