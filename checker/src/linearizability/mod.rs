@@ -47,8 +47,8 @@ pub struct Violation {
     /// The calls, by their index in [`History::calls`], in rising order: even if every other call were free to have done nothing, with
     /// any outcome that changes the state, these would have no order. None of them can be left out, where that could be found out.
     pub calls: Vec<usize>,
-    /// The longest prefix that is linearizable: all events before this position. The event there is the return (or, for a
-    /// release, the invocation) that the model does not allow. Where a search passed a limit after it had found the proof,
+    /// The longest prefix that is linearizable: all events before this position. The event there is the return that
+    /// the model does not allow. Where a search passed a limit after it had found the proof,
     /// it may not be the longest one, and nobody knows.
     pub prefix: u32,
     /// What went wrong, in one sentence, where an algorithm knows better than the list of calls.

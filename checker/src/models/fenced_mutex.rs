@@ -3,6 +3,8 @@
 use super::Model;
 use super::locking::{Attempt, Owner, Owners, Verb, token};
 use super::recorded::{Misfit, Recorded, Told};
+use crate::closed_forms::fenced_mutex;
+use crate::linearizability::{Decision, History};
 
 /// An owner-aware mutex each of whose grants carries a higher token than all before.
 ///
@@ -90,6 +92,10 @@ impl Model for FencedMutex {
             Operation::Busy(_) if holder.is_some() => Some(*state),
             _ => None,
         }
+    }
+
+    fn decide(&self, history: &History<Operation>) -> Option<Decision> {
+        fenced_mutex::decide(self, history)
     }
 
     fn describe(&self, operation: &Operation) -> String {

@@ -3,6 +3,8 @@
 use super::Model;
 use super::locking::{Attempt, Owner, Owners, Verb};
 use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation};
+use crate::closed_forms::lease_mutex;
+use crate::linearizability::{Decision, History};
 
 /// An owner-aware mutex whose grants are leases: one ends by its release or, at any time after its validity, by itself.
 ///
@@ -116,6 +118,10 @@ impl Model for LeaseMutex {
             (Operation::Busy(_), Some(_)) => Some(held),
             _ => None,
         }
+    }
+
+    fn decide(&self, history: &History<Operation>) -> Option<Decision> {
+        lease_mutex::decide(self, history)
     }
 
     fn describe(&self, operation: &Operation) -> String {

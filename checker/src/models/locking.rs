@@ -5,7 +5,7 @@ use histories::entries::Value;
 use super::recorded::{Misfit, Outcome, Told, no_operation};
 use crate::names::Names;
 
-/// An owner, as the number under which [`Owners`] keeps its name: from 0 on, in the order in which they were first met.
+/// An owner, as a number: from 0 on, in the order in which they were first met.
 pub type Owner = u32;
 
 /// Those who hold locks.
@@ -86,4 +86,108 @@ pub(super) fn token(told: &Told<'_>) -> Option<u64> {
     told.token
         .or_else(|| number(value))
         .or_else(|| named().and_then(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::owner_aware_mutex::{Operation, OwnerAwareMutex};
+    use super::super::recorded::Recorded;
+    use super::super::{fenced_mutex, lease_mutex, semaphore};
+    use super::*;
+
+    fn told<'a>(f: &'a str, input: &'a Value<'a>, outcome: Outcome<'a>) -> Told<'a> {
+        Told {
+            f,
+            process: (4, "p4"),
+            input,
+            outcome,
+            token: None,
+            validity: Some(70),
+        }
+    }
+
+    fn map<'a>(key: &'a str, value: Value<'a>) -> Value<'a> {
+        Value::Map(vec![(Value::Keyword(key.into()), value)])
+    }
+
+    const DONE: Outcome<'static> = Outcome::Done(&Value::Nil);
+
+    #[test]
+    fn owners_are_clients_or_processes() {
+        let mut model = OwnerAwareMutex::new(true);
+        let client = map("client", Value::Text("c1".into()));
+        let mut read = |f, input, outcome| model.read(&told(f, input, outcome));
+        assert_eq!(
+            read("acquire", &client, DONE),
+            Ok(Some(Operation::Acquire(0)))
+        );
+        assert_eq!(
+            read("lock", &Value::Nil, DONE),
+            Ok(Some(Operation::Acquire(1)))
+        );
+        let unknown = Outcome::Unknown;
+        assert_eq!(
+            read("unlock", &client, unknown),
+            Ok(Some(Operation::Release(0)))
+        );
+        let busy = Outcome::Refused(Some("busy"));
+        assert_eq!(read("acquire", &client, busy), Ok(Some(Operation::Busy(0))));
+        assert_eq!(read("release", &client, busy), Ok(None));
+        assert_eq!(read("acquire", &client, Outcome::Refused(None)), Ok(None));
+        assert!(read("read", &client, DONE).is_err());
+    }
+
+    #[test]
+    fn refusals_are_nothing_unless_they_are_to_count() {
+        let busy = Outcome::Refused(Some("busy"));
+        let mut model = OwnerAwareMutex::new(false);
+        assert_eq!(model.read(&told("acquire", &Value::Nil, busy)), Ok(None));
+    }
+
+    #[test]
+    fn tokens_stand_apart_or_in_the_value() {
+        let mut model = fenced_mutex::FencedMutex::new(false);
+        for (value, wanted) in [
+            (Value::Integer(3), Some(3)),
+            (map("fence", Value::Integer(4)), Some(4)),
+            (map("token", Value::Integer(5)), Some(5)),
+            (Value::Nil, None),
+        ] {
+            let operation = model.read(&told("acquire", &Value::Nil, Outcome::Done(&value)));
+            let (by, token) = (0, wanted);
+            let wanted = fenced_mutex::Operation::Acquire { by, token };
+            assert_eq!(operation, Ok(Some(wanted)));
+        }
+    }
+
+    #[test]
+    fn permits_are_one_or_as_many_as_the_value_says() {
+        let mut model = semaphore::Semaphore::new(3, false);
+        let mut read = |input| model.read(&told("acquire", input, DONE));
+        let acquire = |permits| Ok(Some(semaphore::Operation::Acquire { by: 0, permits }));
+        assert_eq!(read(&Value::Nil), acquire(1));
+        assert_eq!(read(&Value::Integer(2)), acquire(2));
+        assert!(read(&Value::Integer(0)).is_err());
+    }
+
+    #[test]
+    fn leases_end_by_themselves() {
+        use lease_mutex::Operation;
+        let mut model = lease_mutex::LeaseMutex::new(false);
+        let mut read = |f: &str, outcome| {
+            let told = told(f, &Value::Nil, outcome);
+            let operation = model.read(&told).unwrap().unwrap();
+            (operation, model.by_itself(&operation, &told))
+        };
+        let ends = |from, grant, lease| Some((from, Operation::Expire { grant, lease }));
+        assert_eq!(
+            read("acquire", DONE),
+            (Operation::Acquire(0), ends(70, 0, 0))
+        );
+        let extended = Operation::Extend { grant: 0, lease: 1 };
+        assert_eq!(read("extend", DONE), (extended, ends(70, 0, 1)));
+        assert_eq!(read("release", DONE), (Operation::Release(0), None));
+        let unknown = read("acquire", Outcome::Unknown);
+        assert_eq!(unknown, (Operation::Acquire(1), ends(0, 1, 0)));
+    }
 }

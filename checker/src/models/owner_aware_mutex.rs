@@ -3,6 +3,8 @@
 use super::Model;
 use super::locking::{Attempt, Owner, Owners, Verb};
 use super::recorded::{Misfit, Recorded, Told};
+use crate::closed_forms::owner_aware_mutex;
+use crate::linearizability::{Decision, History};
 
 /// A mutex that knows who holds it: nobody else releases it, and its owner cannot acquire it again.
 ///
@@ -60,6 +62,10 @@ impl Model for OwnerAwareMutex {
             Operation::Release(by) => (holder == Some(by)).then_some(None),
             Operation::Busy(_) => holder.map(Some),
         }
+    }
+
+    fn decide(&self, history: &History<Operation>) -> Option<Decision> {
+        owner_aware_mutex::decide(self, history)
     }
 
     fn describe(&self, operation: &Operation) -> String {

@@ -4,6 +4,8 @@ use super::Model;
 use super::fenced_mutex::Operation;
 use super::locking::{Attempt, Owner, Owners, Verb, token};
 use super::recorded::{Misfit, Recorded, Told};
+use crate::closed_forms::reentrant_fenced_mutex;
+use crate::linearizability::{Decision, History};
 
 /// A reentrant mutex whose first grants carry ever higher tokens, and whose reentries repeat the token of the first, as
 /// Hazelcast's `FencedLock` does.
@@ -136,6 +138,10 @@ impl Model for ReentrantFencedMutex {
             Operation::Release(by) => ReentrantFencedMutex::release(state, by),
             Operation::Busy(by) => state.hold.filter(|hold| hold.by != by).map(|_| *state),
         }
+    }
+
+    fn decide(&self, history: &History<Operation>) -> Option<Decision> {
+        reentrant_fenced_mutex::decide(self, history)
     }
 
     fn describe(&self, operation: &Operation) -> String {

@@ -3,6 +3,8 @@
 use super::Model;
 use super::locking::{Attempt, Owner, Owners, Verb};
 use super::recorded::{Misfit, Recorded, Told};
+use crate::closed_forms::reentrant_mutex;
+use crate::linearizability::{Decision, History};
 
 /// A mutex that is free again when its owner has released it as often as it acquired it.
 ///
@@ -77,6 +79,10 @@ impl Model for ReentrantMutex {
             (Operation::Busy(by), Some((holder, _))) if by != holder => Some(hold),
             _ => None,
         }
+    }
+
+    fn decide(&self, history: &History<Operation>) -> Option<Decision> {
+        reentrant_mutex::decide(self, history)
     }
 
     fn describe(&self, operation: &Operation) -> String {

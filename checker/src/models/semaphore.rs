@@ -5,6 +5,8 @@ use histories::entries::Value;
 use super::Model;
 use super::locking::{Attempt, Owner, Owners, Verb};
 use super::recorded::{Misfit, Recorded, Told, wrong_value};
+use crate::closed_forms::semaphore;
+use crate::linearizability::{Decision, History};
 
 /// A semaphore that knows who holds how many of its permits.
 ///
@@ -105,6 +107,10 @@ impl Model for Semaphore {
             }
             Operation::Busy { permits, .. } => (free < permits).then(|| state.clone()),
         }
+    }
+
+    fn decide(&self, history: &History<Operation>) -> Option<Decision> {
+        semaphore::decide(self, history)
     }
 
     fn describe(&self, operation: &Operation) -> String {
