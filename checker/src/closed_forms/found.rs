@@ -1,5 +1,7 @@
 //! What is found of a lock, and how it is told.
 
+use std::fmt;
+
 /// What is known of a lock so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -116,4 +118,22 @@ pub enum Unclear {
     OwnersSparse,
     /// An operation that the closed form does not know.
     OperationUnknown,
+}
+
+/// As a fragment.
+impl fmt::Display for Unclear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unclear::OwnerOverlaps => "two requests of one owner overlap",
+            Unclear::NotInvoked => "a request ended that was not in flight",
+            Unclear::BothTentative => "of two grants each may have ended before the other",
+            Unclear::TokenUnknown => "a grant has no token",
+            Unclear::OrderUnknown => "it is open which of two grants was first",
+            Unclear::Interrupted => "requests of unknown outcome may have interrupted a hold",
+            Unclear::RefusalUnclear => "requests of unknown outcome may explain a refusal",
+            Unclear::AfterUnknown => "an owner goes on after a request of unknown outcome",
+            Unclear::OwnersSparse => "owners are not numbered densely",
+            Unclear::OperationUnknown => "an operation is not known to it",
+        })
+    }
 }

@@ -123,16 +123,27 @@ pub fn judge<M: Recorded>(gathered: &Gathered<M>, limits: &Limits<'_>) -> Judgem
             .iter()
             .flat_map(|object| object.history.calls())
     };
-    Judgement {
-        outcome: overall(&findings),
-        operations: calls().count() as u64,
-        unknown: calls().filter(|call| !call.certain).count() as u64,
-        objects: gathered.objects.len() as u64,
-        findings,
-    }
+    let operations = calls().count() as u64;
+    let unknown = calls().filter(|call| !call.certain).count() as u64;
+    Judgement::new(operations, unknown, gathered.objects.len() as u64, findings)
 }
 
 impl Judgement {
+    pub(super) fn new(
+        operations: u64,
+        unknown: u64,
+        objects: u64,
+        findings: Vec<Finding>,
+    ) -> Judgement {
+        Judgement {
+            outcome: overall(&findings),
+            operations,
+            unknown,
+            objects,
+            findings,
+        }
+    }
+
     /// Takes it back that the history holds, if that is what was found.
     pub(super) fn doubt(&mut self, reason: &str) {
         if self.outcome == Answer::Holds {
@@ -145,7 +156,7 @@ impl Judgement {
     }
 }
 
-fn overall(findings: &[Finding]) -> Answer {
+pub(super) fn overall(findings: &[Finding]) -> Answer {
     let violated = |finding: &Finding| matches!(finding.outcome, Outcome::Violated { .. });
     match findings {
         [] => Answer::Holds,

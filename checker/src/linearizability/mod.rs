@@ -6,12 +6,14 @@ mod gathering;
 mod history;
 mod judge;
 mod search;
+mod stream;
 
 pub use check::{Checked, Request, check};
 pub use gathering::{Gathered, Gathering, GatheringError, Object};
 pub use history::{Call, History, NEVER};
 pub use judge::{Finding, Judge, Judgement, Outcome, Proof, ProvingCall, judge};
 pub use search::Limits;
+pub(crate) use stream::Stream;
 
 use crate::models::Model;
 

@@ -1,7 +1,7 @@
 //! A mutex whose grants end by themselves once their validity is over.
 
 use super::Model;
-use super::locking::{Attempt, Owner, Owners, Verb};
+use super::locking::{Attempt, Owner, Owners, Verb, validity};
 use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation};
 use crate::closed_forms::lease_mutex;
 use crate::linearizability::{Decision, History};
@@ -173,7 +173,7 @@ impl Recorded for LeaseMutex {
     fn by_itself(&self, operation: &Operation, told: &Told<'_>) -> Option<(u64, Operation)> {
         let from = match told.outcome {
             Outcome::Unknown => 0,
-            _ => told.validity?,
+            _ => validity(told)?,
         };
         let (grant, lease) = match *operation {
             Operation::Acquire(grant) => (grant, 0),

@@ -14,7 +14,8 @@ use super::reentrant_fenced_mutex::ReentrantFencedMutex;
 use super::reentrant_mutex::ReentrantMutex;
 use super::register::Register;
 use super::semaphore::Semaphore;
-use crate::linearizability::{Gathering, Judge};
+use crate::closed_forms as locks;
+use crate::linearizability::{Gathering, Judge, Stream};
 
 /// A model that can be asked for by name.
 pub struct Kind {
@@ -27,6 +28,8 @@ pub struct Kind {
     /// Which fields of the setup it heeds.
     pub options: &'static [&'static str],
     begin: fn(&Setup) -> Result<Box<dyn Judge>, Misfit>,
+    /// What judges it as it comes, where that can be.
+    stream: Option<locks::Kind>,
 }
 
 /// How a model is set up.
@@ -42,6 +45,8 @@ pub struct Setup {
     pub refusals_count: bool,
     /// `failed-cas`: whether a compare-and-set that failed proves that another value was there.
     pub failed_cas_is_a_read: bool,
+    /// Whether the history is judged as it comes, with memory for what is in flight alone.
+    pub streaming: bool,
     /// Whether a read of nil is always legal, as it is in Jepsen's histories.
     pub nil_read_tells_nothing: bool,
 }
@@ -52,7 +57,16 @@ impl Kind {
     /// # Errors
     /// When the model cannot do without something that the setup does not say.
     pub fn judge(&self, setup: &Setup) -> Result<Box<dyn Judge>, Misfit> {
-        (self.begin)(setup)
+        if !setup.streaming {
+            return (self.begin)(setup);
+        }
+        match self.stream {
+            Some(kind) => Ok(Box::new(Stream::new(kind, setup))),
+            None => Err(Misfit(format!(
+                "a {} cannot be judged as it comes",
+                self.name
+            ))),
+        }
     }
 }
 
@@ -64,6 +78,7 @@ const KINDS: &[Kind] = &[
         summary: "one value that is read and written",
         functions: &["read", "write"],
         options: &["initial"],
+        stream: None,
         begin: |setup| gather(Register::new(initial(setup)), setup),
     },
     Kind {
@@ -71,6 +86,7 @@ const KINDS: &[Kind] = &[
         summary: "a register with compare-and-set",
         functions: &["read", "write", "cas"],
         options: &["initial", "failed-cas"],
+        stream: None,
         begin: |setup| {
             let mut register = CasRegister::new(initial(setup));
             register.failed_cas_is_a_read = setup.failed_cas_is_a_read;
@@ -82,6 +98,7 @@ const KINDS: &[Kind] = &[
         summary: "a register that rejects a write under a lower token than one that wrote",
         functions: &["read", "write"],
         options: &["initial"],
+        stream: None,
         begin: |setup| gather(FencedRegister::new(initial(setup)), setup),
     },
     Kind {
@@ -89,6 +106,7 @@ const KINDS: &[Kind] = &[
         summary: "a map of strings, each empty at first, with append",
         functions: &["get", "put", "append"],
         options: &[],
+        stream: None,
         begin: |setup| gather(StringMap::default(), setup),
     },
     Kind {
@@ -96,6 +114,7 @@ const KINDS: &[Kind] = &[
         summary: "a lock that anybody may release",
         functions: LOCK,
         options: &["busy"],
+        stream: None,
         begin: |setup| gather(Mutex::new(setup.refusals_count), setup),
     },
     Kind {
@@ -103,6 +122,7 @@ const KINDS: &[Kind] = &[
         summary: "a lock that its owner alone releases",
         functions: LOCK,
         options: &["busy"],
+        stream: Some(locks::Kind::OwnerAware),
         begin: |setup| gather(OwnerAwareMutex::new(setup.refusals_count), setup),
     },
     Kind {
@@ -110,6 +130,7 @@ const KINDS: &[Kind] = &[
         summary: "a lock that its owner may acquire again while holding it",
         functions: LOCK,
         options: &["busy", "depth"],
+        stream: None,
         begin: |setup| {
             gather(
                 ReentrantMutex::new(setup.depth_max, setup.refusals_count),
@@ -122,6 +143,7 @@ const KINDS: &[Kind] = &[
         summary: "a lock whose tokens rise from grant to grant",
         functions: LOCK,
         options: &["busy"],
+        stream: Some(locks::Kind::Fenced),
         begin: |setup| gather(FencedMutex::new(setup.refusals_count), setup),
     },
     Kind {
@@ -129,6 +151,7 @@ const KINDS: &[Kind] = &[
         summary: "a reentrant lock whose tokens rise, and are equal within a reentry",
         functions: LOCK,
         options: &["busy", "depth"],
+        stream: None,
         begin: |setup| {
             gather(
                 ReentrantFencedMutex::new(setup.depth_max, setup.refusals_count),
@@ -141,6 +164,7 @@ const KINDS: &[Kind] = &[
         summary: "a lock whose grants also end by themselves once their validity is over",
         functions: &["acquire", "release", "extend", "lock", "unlock"],
         options: &["busy"],
+        stream: Some(locks::Kind::Lease),
         begin: |setup| gather(LeaseMutex::new(setup.refusals_count), setup),
     },
     Kind {
@@ -148,6 +172,7 @@ const KINDS: &[Kind] = &[
         summary: "a lock that so many may hold at once",
         functions: LOCK,
         options: &["permits", "busy"],
+        stream: None,
         begin: |setup| {
             let missing = || Misfit("a semaphore needs to know how many permits it has".to_owned());
             let permits = setup.permits.ok_or_else(missing)?;

@@ -10,11 +10,11 @@ pub type Owner = u32;
 
 /// Those who hold locks.
 #[derive(Default)]
-pub(super) struct Owners(Names);
+pub(crate) struct Owners(Names);
 
 impl Owners {
     /// Who acts: the client or owner that the value names, else the process.
-    pub(super) fn of(&mut self, told: &Told<'_>) -> Owner {
+    pub(crate) fn of(&mut self, told: &Told<'_>) -> Owner {
         let named = told.input.get("client").or_else(|| told.input.get("owner"));
         match named {
             Some(Value::Text(name) | Value::Keyword(name)) => self.0.number(name),
@@ -24,7 +24,7 @@ impl Owners {
     }
 
     /// An owner's name; its number if it was made without one.
-    pub(super) fn name(&self, owner: Owner) -> String {
+    pub(crate) fn name(&self, owner: Owner) -> String {
         if (owner as usize) < self.0.len() {
             return self.0.text(owner).to_owned();
         }
@@ -34,14 +34,14 @@ impl Owners {
 
 /// What is asked of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verb {
+pub(crate) enum Verb {
     Acquire,
     Release,
 }
 
 /// What a history says of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Attempt {
+pub(crate) enum Attempt {
     /// It happened, or may have.
     Granted,
     /// The lock was refused because somebody held it.
@@ -55,7 +55,7 @@ impl Verb {
     ///
     /// # Errors
     /// When the entry is about something else.
-    pub(super) fn of(model: &str, told: &Told<'_>) -> Result<Verb, Misfit> {
+    pub(crate) fn of(model: &str, told: &Told<'_>) -> Result<Verb, Misfit> {
         match told.f {
             "acquire" | "lock" => Ok(Verb::Acquire),
             "release" | "unlock" => Ok(Verb::Release),
@@ -64,7 +64,7 @@ impl Verb {
     }
 
     /// What came of it. A refusal counts only where the model wants it to.
-    pub(super) fn attempt(self, told: &Told<'_>, refusals_count: bool) -> Attempt {
+    pub(crate) fn attempt(self, told: &Told<'_>, refusals_count: bool) -> Attempt {
         match (self, told.outcome) {
             (_, Outcome::Done(_) | Outcome::Unknown) => Attempt::Granted,
             (Verb::Acquire, Outcome::Refused(Some("busy"))) if refusals_count => Attempt::Busy,
@@ -74,11 +74,7 @@ impl Verb {
 }
 
 /// The fencing token that a grant came with.
-pub(super) fn token(told: &Told<'_>) -> Option<u64> {
-    let number = |value: &Value<'_>| match value {
-        Value::Integer(number) => u64::try_from(*number).ok(),
-        _ => None,
-    };
+pub(crate) fn token(told: &Told<'_>) -> Option<u64> {
     let Outcome::Done(value) = told.outcome else {
         return None;
     };
@@ -86,6 +82,22 @@ pub(super) fn token(told: &Told<'_>) -> Option<u64> {
     told.token
         .or_else(|| number(value))
         .or_else(|| named().and_then(number))
+}
+
+/// Until when a grant may be relied on.
+pub(crate) fn validity(told: &Told<'_>) -> Option<u64> {
+    let Outcome::Done(value) = told.outcome else {
+        return None;
+    };
+    let named = value.get("validity").or_else(|| value.get("expires"));
+    told.validity.or_else(|| named.and_then(number))
+}
+
+fn number(value: &Value<'_>) -> Option<u64> {
+    match value {
+        Value::Integer(number) => u64::try_from(*number).ok(),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -97,6 +109,7 @@ mod tests {
 
     fn told<'a>(f: &'a str, input: &'a Value<'a>, outcome: Outcome<'a>) -> Told<'a> {
         Told {
+            key: None,
             f,
             process: (4, "p4"),
             input,

@@ -8,7 +8,7 @@ mod guess;
 mod laws;
 pub mod lease_mutex;
 mod list;
-mod locking;
+pub(crate) mod locking;
 pub mod map;
 pub mod mutex;
 pub mod non_deterministic;

@@ -35,6 +35,11 @@ impl Values {
         number
     }
 
+    /// How many values there are.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+
     /// A value as EDN writes it.
     pub fn text(&self, number: Datum) -> &str {
         self.names.text(number)

@@ -46,6 +46,10 @@ pub struct ModelArguments {
     )]
     keys: KeysArgument,
 
+    /// Judge locks as they come, with memory for what is in flight alone, also from standard input (`-`)
+    #[arg(long, env = "FENCEPOST_STREAM")]
+    stream: bool,
+
     /// Give up a history after so many seconds, as unknown
     #[arg(long, env = "FENCEPOST_TIME_LIMIT", value_name = "SECONDS")]
     time_limit: Option<u64>,
@@ -107,6 +111,7 @@ impl ModelArguments {
                 depth_max: self.depth,
                 refusals_count: self.busy_is_evidence,
                 failed_cas_is_a_read: self.failed_cas_is_evidence,
+                streaming: self.stream,
                 nil_read_tells_nothing: false,
             },
         })
