@@ -1,8 +1,5 @@
 //! From a history's entries to the calls of each of its objects.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use histories::Kind;
 use histories::entries::{Entry, Value};
 
@@ -52,10 +49,15 @@ pub struct Gathering<M: Recorded> {
     /// The calls of each object, by its key, and by the part of the model.
     objects: Vec<Object<M::Operation>>,
     numbers: Map<(u32, u64), usize>,
-    /// What objects will do by themselves: when, and the index in `due`.
-    clock: BinaryHeap<Reverse<(u64, usize)>>,
-    due: Vec<Option<(u32, Call<M::Operation>)>>,
+    /// What objects may do by themselves: from when on, and which object. Its position is known once all entries are there,
+    /// for when a lease ends may be told after it has.
+    due: Vec<(u64, usize, Call<M::Operation>)>,
+    /// The time at each position, if objects do anything by themselves.
+    times: Vec<u64>,
+    latest: u64,
     position: u32,
+    operations: u64,
+    unknown: u64,
 }
 
 /// What entries were gathered to.
@@ -64,7 +66,20 @@ pub struct Gathered<M: Recorded> {
     pub model: M,
     /// The objects, in the order of their first calls.
     pub objects: Vec<Object<M::Operation>>,
+    /// How many operations tell anything.
+    pub operations: u64,
+    /// How many of those nobody knows the outcome of.
+    pub unknown: u64,
     pub(super) processes: Names,
+    /// The positions at which no event stands, but something that an object may do by itself.
+    inserted: Vec<u32>,
+}
+
+impl<M: Recorded> Gathered<M> {
+    /// How many events are before a position.
+    pub fn events_before(&self, position: u32) -> u32 {
+        position - self.inserted.partition_point(|at| *at < position) as u32
+    }
 }
 
 /// The calls of one object.
@@ -98,9 +113,12 @@ impl<M: Recorded> Gathering<M> {
             open: Map::default(),
             objects: Vec::new(),
             numbers: Map::default(),
-            clock: BinaryHeap::new(),
             due: Vec::new(),
+            times: Vec::new(),
+            latest: 0,
             position: 0,
+            operations: 0,
+            unknown: 0,
         }
     }
 
@@ -109,9 +127,7 @@ impl<M: Recorded> Gathering<M> {
     /// # Errors
     /// When the entry fits no operation in flight, or the model has no such operation.
     pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), GatheringError> {
-        if let Some(time) = entry.time {
-            self.let_happen_until(time);
-        }
+        self.latest = entry.time.unwrap_or(self.latest);
         let process = self.processes.number(&entry.process);
         let number = entry.op.unwrap_or(u64::from(process));
         let position = self.next_position();
@@ -159,6 +175,7 @@ impl<M: Recorded> Gathering<M> {
             };
             self.add(open, id, Outcome::Unknown, NEVER, None)?;
         }
+        let inserted = self.insert_what_is_due();
         for object in &mut self.objects {
             object.history = History::new(std::mem::take(&mut object.calls));
         }
@@ -167,7 +184,10 @@ impl<M: Recorded> Gathering<M> {
         Ok(Gathered {
             model: self.model,
             objects: self.objects,
+            operations: self.operations,
+            unknown: self.unknown,
             processes: self.processes,
+            inserted,
         })
     }
 
@@ -184,6 +204,9 @@ impl<M: Recorded> Gathering<M> {
     }
 
     fn next_position(&mut self) -> u32 {
+        if M::ACTS_BY_ITSELF {
+            self.times.push(self.latest);
+        }
         self.position += 1;
         self.position - 1
     }
@@ -225,24 +248,28 @@ impl<M: Recorded> Gathering<M> {
         let Some(operation) = self.model.read(&told)? else {
             return Ok(());
         };
-        let by_itself = self.model.by_itself(&operation, &told);
+        let by_itself = if M::ACTS_BY_ITSELF {
+            self.model.by_itself(&operation, &told)
+        } else {
+            None
+        };
         let part = self.model.partition(&operation);
         let process = open.process;
+        let object = self.object(open.key, part);
         if let Some((time, operation)) = by_itself {
             let call = Call {
                 operation,
                 id,
                 process,
-                invoked: 0,
+                invoked: open.invoked,
                 returned: NEVER,
                 certain: false,
             };
-            self.clock.push(Reverse((time, self.due.len())));
-            let object = self.object(open.key, part);
-            self.due.push(Some((object as u32, call)));
+            self.due.push((time, object, call));
         }
         let certain = returned != NEVER;
-        let object = self.object(open.key, part);
+        self.operations += 1;
+        self.unknown += u64::from(!certain);
         let call = Call {
             operation,
             id,
@@ -255,19 +282,30 @@ impl<M: Recorded> Gathering<M> {
         Ok(())
     }
 
-    /// Lets objects do what they do by themselves up to a time.
-    fn let_happen_until(&mut self, time: u64) {
-        while let Some(&Reverse((due, at))) = self.clock.peek()
-            && due <= time
-        {
-            self.clock.pop();
-            let invoked = self.next_position();
-            if let Some((object, call)) = self.due[at].take() {
-                self.objects[object as usize]
-                    .calls
-                    .push(Call { invoked, ..call });
-            }
+    /// Puts what objects may do by themselves where it begins: before the first event of its time, and not before the
+    /// operation that it comes from. All that is behind it moves on.
+    fn insert_what_is_due(&mut self) -> Vec<u32> {
+        let mut due: Vec<(u32, usize, Call<M::Operation>)> = Vec::with_capacity(self.due.len());
+        for (time, object, call) in std::mem::take(&mut self.due) {
+            let at = self.times.partition_point(|earlier| *earlier < time) as u32;
+            due.push((at.max(call.invoked + 1), object, call));
         }
+        due.sort_by_key(|(at, ..)| *at);
+        let moved = |position: u32| match position {
+            NEVER => NEVER,
+            position => position + due.partition_point(|(at, ..)| *at <= position) as u32,
+        };
+        let calls = self.objects.iter_mut().flat_map(|object| &mut object.calls);
+        for call in calls.filter(|_| !due.is_empty()) {
+            (call.invoked, call.returned) = (moved(call.invoked), moved(call.returned));
+        }
+        let mut inserted = Vec::with_capacity(due.len());
+        for (before, (at, object, call)) in due.into_iter().enumerate() {
+            let invoked = at + before as u32;
+            self.objects[object].calls.push(Call { invoked, ..call });
+            inserted.push(invoked);
+        }
+        inserted
     }
 
     fn object(&mut self, key: u32, part: u64) -> usize {

@@ -117,15 +117,8 @@ pub fn judge<M: Recorded>(gathered: &Gathered<M>, limits: &Limits<'_>) -> Judgem
     let findings: Vec<Finding> = found
         .filter_map(|(object, decision)| finding(gathered, object, decision))
         .collect();
-    let calls = || {
-        gathered
-            .objects
-            .iter()
-            .flat_map(|object| object.history.calls())
-    };
-    let operations = calls().count() as u64;
-    let unknown = calls().filter(|call| !call.certain).count() as u64;
-    Judgement::new(operations, unknown, gathered.objects.len() as u64, findings)
+    let objects = gathered.objects.len() as u64;
+    Judgement::new(gathered.operations, gathered.unknown, objects, findings)
 }
 
 impl Judgement {
@@ -176,7 +169,10 @@ fn finding<M: Recorded>(
             witness: proof(gathered, object, violation),
         },
         Decision::Unknown { reason, reached } => Outcome::Unknown {
-            reason: format!("{reason}; the first {reached} events of the history are linearizable"),
+            reason: format!(
+                "{reason}; the first {} events of the history are linearizable",
+                gathered.events_before(reached)
+            ),
         },
     };
     Some(Finding {
@@ -196,8 +192,8 @@ fn proof<M: Recorded>(
             id: call.id,
             process: gathered.processes.text(call.process).to_owned(),
             operation: gathered.model.describe(&call.operation),
-            invoked: call.invoked,
-            returned: (call.returned != NEVER).then_some(call.returned),
+            invoked: gathered.events_before(call.invoked),
+            returned: (call.returned != NEVER).then(|| gathered.events_before(call.returned)),
         }
     });
     let calls: Vec<ProvingCall> = calls.collect();
@@ -209,7 +205,7 @@ fn proof<M: Recorded>(
         sentence,
         operations: calls.iter().map(|call| call.id).collect(),
         calls,
-        linearizable_events: violation.prefix,
+        linearizable_events: gathered.events_before(violation.prefix),
     }
 }
 

@@ -26,6 +26,8 @@ pub(crate) struct Stream {
     in_flight: Vec<Option<InFlight>>,
     /// When leases end: the time, the lock, the owner and the acquire.
     clock: BinaryHeap<Reverse<(u64, u32, Owner, u64)>>,
+    /// The time of the latest entry.
+    time: u64,
     operations: u64,
     unknown: u64,
 }
@@ -51,6 +53,7 @@ impl Stream {
             processes: Names::default(),
             in_flight: Vec::new(),
             clock: BinaryHeap::new(),
+            time: 0,
             operations: 0,
             unknown: 0,
         }
@@ -112,24 +115,36 @@ impl Stream {
         match (call.verb, attempt) {
             (Verb::Acquire, Attempt::Nothing) => self.locks.acquire_failed(lock, owner),
             (Verb::Acquire, Attempt::Busy) => self.locks.busy(lock, owner),
-            (Verb::Acquire, Attempt::Granted) if unknown => {
-                self.locks.acquire_unknown(lock, owner);
-                // Nobody learned its validity: it may end at any time.
-                if self.kind == Kind::Lease {
-                    self.locks.validity_over(lock, owner, call.id);
-                }
+            (Verb::Acquire, Attempt::Granted) if self.kind == Kind::Lease => {
+                self.leased(call, &told)
             }
+            (Verb::Acquire, Attempt::Granted) if unknown => self.locks.acquire_unknown(lock, owner),
             (Verb::Acquire, Attempt::Granted) => {
-                self.locks.acquired(lock, owner, locking::token(&told));
-                if let (Kind::Lease, Some(until)) = (self.kind, locking::validity(&told)) {
-                    self.clock.push(Reverse((until, lock, owner, call.id)));
-                }
+                self.locks.acquired(lock, owner, locking::token(&told))
             }
             (Verb::Release, Attempt::Granted) if unknown => self.locks.release_unknown(lock, owner),
             (Verb::Release, Attempt::Granted) => self.locks.released(lock, owner),
             (Verb::Release, Attempt::Nothing | Attempt::Busy) => {
                 self.locks.release_failed(lock, owner)
             }
+        }
+    }
+
+    /// A lease was granted, or may have been. Of one that was over before it was told, nobody remembers whether the lock
+    /// was free when it was over; it counts as one of unknown outcome.
+    fn leased(&mut self, call: InFlight, told: &Told<'_>) {
+        let InFlight {
+            lock, owner, id, ..
+        } = call;
+        let validity = locking::validity(told);
+        if told.outcome == Outcome::Unknown || validity.is_some_and(|until| until <= self.time) {
+            self.locks.acquire_unknown(lock, owner);
+            self.locks.validity_over(lock, owner, id);
+            return;
+        }
+        self.locks.acquired(lock, owner, None);
+        if let Some(until) = validity {
+            self.clock.push(Reverse((until, lock, owner, id)));
         }
     }
 
@@ -173,6 +188,7 @@ fn proof(found: &Found) -> Proof {
 impl Judge for Stream {
     fn push(&mut self, entry: &Entry<'_>) -> Result<(), GatheringError> {
         if let Some(time) = entry.time {
+            self.time = time;
             self.let_leases_end(time);
         }
         let process = self.processes.number(&entry.process);

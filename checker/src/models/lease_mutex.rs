@@ -144,6 +144,8 @@ impl Model for LeaseMutex {
 }
 
 impl Recorded for LeaseMutex {
+    const ACTS_BY_ITSELF: bool = true;
+
     /// Operations are to be read in the order in which they were invoked, for a release names no grant: it is of its
     /// owner's latest.
     fn read(&mut self, told: &Told<'_>) -> Result<Option<Operation>, Misfit> {

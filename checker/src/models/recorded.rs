@@ -12,8 +12,11 @@ pub trait Recorded: Model + Sized {
     /// When the model has no such operation, or not with such a value.
     fn read(&mut self, told: &Told<'_>) -> Result<Option<Self::Operation>, Misfit>;
 
+    /// Whether objects of this model do anything by themselves.
+    const ACTS_BY_ITSELF: bool = false;
+
     /// What the object may do by itself later because of this operation, and from when on, in the history's nanoseconds:
-    /// a lease ends.
+    /// a lease ends. Asked only of a model that says it acts by itself.
     fn by_itself(
         &self,
         _operation: &Self::Operation,
