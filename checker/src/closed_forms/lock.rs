@@ -27,7 +27,8 @@ pub enum Kind {
     OwnerAware,
     /// Tokens rise from grant to grant.
     Fenced,
-    /// A grant ends by itself once its validity is over, and an unknown release ends no later grant.
+    /// A grant ends by itself once its validity is over, and an unknown release ends no later grant. Of streams: where the
+    /// whole history is known, each grant is an owner of an owner-aware mutex.
     Lease,
 }
 

@@ -33,7 +33,8 @@ impl<O> History<O> {
     /// Takes calls in any order.
     ///
     /// # Panics
-    /// When two calls share a position, a call returns before it began, or one is certain and never returned.
+    /// When two calls begin at one position, a call returns before it began, or one is certain and never returned. That no
+    /// call returns where another begins or returns is not looked at.
     pub fn new(mut calls: Vec<Call<O>>) -> History<O> {
         if !calls.is_sorted_by_key(|call| call.invoked) {
             calls.sort_unstable_by_key(|call| call.invoked);

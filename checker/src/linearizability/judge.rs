@@ -74,7 +74,7 @@ pub struct ProvingCall {
     pub process: String,
     /// What it did, as people write it.
     pub operation: String,
-    /// At which event it began, counted from 0.
+    /// At which event it began, counted from 0. The end of a lease's validity counts as one.
     pub invoked: u32,
     /// At which event it returned; absent if it never did.
     #[serde(skip_serializing_if = "Option::is_none")]

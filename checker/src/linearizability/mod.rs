@@ -48,6 +48,7 @@ pub enum Decision {
 pub struct Violation {
     /// The calls, by their index in [`History::calls`], in rising order: even if every other call were free to have done nothing, with
     /// any outcome that changes the state, these would have no order. None of them can be left out, where that could be found out.
+    /// Of reentrant locks and of semaphores a closed form says less: that these have no order alone.
     pub calls: Vec<usize>,
     /// The longest prefix that is linearizable: all events before this position. The event there is the return that
     /// the model does not allow. Where a search passed a limit after it had found the proof,

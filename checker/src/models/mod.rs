@@ -38,6 +38,53 @@ pub use values::{Datum, Values};
 /// A history is linearizable when its calls can be put into one order, each at an instant between its invocation and its
 /// return, in which every operation, with the outcome that its client saw, is a step of the model (Herlihy and Wing,
 /// "Linearizability: a correctness condition for concurrent objects", 1990).
+///
+/// Two functions are required. A counter that is added to and read:
+///
+/// ```
+/// use checker::linearizability::{Call, Decision, History, Limits, linearizable};
+/// use checker::models::Model;
+///
+/// #[derive(Clone, PartialEq, Eq, Hash, Debug)]
+/// enum Operation {
+///     Add(i64),
+///     Read(i64),
+/// }
+///
+/// struct Counter;
+///
+/// impl Model for Counter {
+///     type State = i64;
+///     type Operation = Operation;
+///
+///     fn initial(&self) -> i64 {
+///         0
+///     }
+///
+///     fn step(&self, &sum: &i64, operation: &Operation) -> Option<i64> {
+///         match *operation {
+///             Operation::Add(amount) => sum.checked_add(amount),
+///             Operation::Read(found) => (found == sum).then_some(sum),
+///         }
+///     }
+/// }
+///
+/// let call = |operation, process, invoked, returned| Call {
+///     operation,
+///     id: u64::from(invoked),
+///     process,
+///     invoked,
+///     returned,
+///     certain: true,
+/// };
+/// let judge = |calls| linearizable(&Counter, &History::new(calls), &Limits::default());
+/// let add = || call(Operation::Add(1), 0, 0, 2);
+/// assert_eq!(judge(vec![add(), call(Operation::Read(0), 1, 1, 3)]), Decision::Linearizable);
+/// let late = judge(vec![add(), call(Operation::Read(0), 1, 3, 4)]);
+/// assert!(matches!(late, Decision::Violated(violation) if violation.calls == [0, 1]));
+/// ```
+///
+/// `docs/models.md` makes a model of it that the command line knows.
 pub trait Model: Sync {
     /// What the object remembers. Two states are the same when they are equal.
     type State: Clone + Eq + Hash + Debug + Send + Sync;

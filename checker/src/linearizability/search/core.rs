@@ -35,7 +35,8 @@ struct Start<'m, M: Model, const WORDS: usize> {
     steps: Steps<'m, M>,
 }
 
-/// A core, as indices of calls in rising order, of a history that stops to be linearizable at a position.
+/// A core, as indices of calls in rising order, of a history that stops to be linearizable at a position. It is all calls
+/// that are certain there if that cannot be refuted with few configurations from any start, the history's beginning included.
 pub(super) fn core<M: Model, const WORDS: usize>(
     model: &M,
     kinds: &Kinds<'_, M>,

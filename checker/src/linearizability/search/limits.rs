@@ -1,11 +1,12 @@
 //! How far a search may go.
 
-/// How much a search may take before it gives up, with [`Decision::Unknown`](super::super::Decision::Unknown).
+/// How much a search may take before it gives up, with [`Decision::Unknown`](super::super::Decision::Unknown). The search
+/// for a violation's calls has limits of its own.
 #[derive(Clone, Copy)]
 pub struct Limits<'a> {
-    /// How many configurations may be looked at.
+    /// How many configurations each search may look at: there may be two beside each other, and more for the longest prefix.
     pub configurations: u64,
-    /// How many bytes the configurations that are kept may take.
+    /// About how many bytes the configurations that are kept may take. What a state owns elsewhere is not counted.
     pub bytes: usize,
     /// Asked every now and then whether to go on, with the reason if not: for a limit on time, since a search knows no clock.
     pub interrupted: Option<&'a (dyn Fn() -> Option<String> + Sync)>,

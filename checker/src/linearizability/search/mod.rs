@@ -195,7 +195,8 @@ fn refute_lavishly<M: Model, const WORDS: usize>(
     }
 }
 
-/// Goes on broadly and deeply at once: whoever is done first has the answer.
+/// Goes on broadly and deeply at once: whoever is done first has the answer. Where no thread is free, the deep search
+/// begins when the broad one has passed a limit.
 fn race<M: Model, const WORDS: usize>(
     mut broad: BreadthFirst<'_, '_, M, WORDS>,
     script: &Script,
