@@ -163,18 +163,26 @@ fn a_stream_finds_what_is_found_of_the_whole() {
         ("lease-mutex", Grants::Leased),
     ] {
         let generate = locks(grants);
-        let mut violated = 0;
+        let (mut violated, mut unclear) = (0, 0);
         for (seed, broken) in (0..SEEDS).flat_map(|seed| [(seed, false), (seed, true)]) {
             let shape = shape(seed, broken);
             let stream = judged(model, true, shape, &generate);
             let whole = judged(model, false, shape, &generate);
-            assert_eq!(stream.outcome, whole.outcome, "{model}, seed {seed}");
+            // Of a lease that was told late a stream may have forgotten what there was.
+            let late = model == "lease-mutex" && stream.outcome == Answer::Unknown;
+            unclear += u64::from(late);
+            let same = stream.outcome == whole.outcome || late;
+            assert!(same, "{model}, seed {seed}: {stream:?} {whole:?}");
             let counts = |judgement: &Judgement| {
                 (judgement.operations, judgement.unknown, judgement.objects)
             };
             assert_eq!(counts(&stream), counts(&whole), "{model}, seed {seed}");
             violated += u64::from(stream.outcome == Answer::Violated);
         }
+        assert!(
+            unclear < SEEDS / 4,
+            "{unclear} histories of {model} were unclear"
+        );
         assert!(
             violated > SEEDS / 2,
             "{violated} histories of {model} were violated"

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use histories::Kind;
 use histories::entries::{Entry, Value};
 
-use super::{Random, Shape, entry};
+use super::{Random, Shape, entry, numbered};
 
 /// What a grant comes with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,9 @@ pub enum Grants {
     Leased,
 }
 
-/// For how long a lease may be relied on, in nanoseconds: some forty steps.
-const LEASE: u64 = 40_000;
+/// For how long a lease may be relied on, in nanoseconds, for each client that there is: a client takes a step every
+/// thousand nanoseconds for each.
+const LEASE_EACH: u64 = 8_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -59,7 +60,8 @@ struct World {
 }
 
 /// Gives the events of a history to `each`, in order.
-pub fn generate(shape: Shape, grants: Grants, mut each: impl FnMut(&Entry<'_>)) {
+pub fn generate(shape: Shape, grants: Grants, each: impl FnMut(&Entry<'_>)) {
+    let mut each = numbered(each);
     let client = |number: usize| Client {
         process: number.to_string(),
         stage: Stage::Waiting,
@@ -112,7 +114,8 @@ impl World {
                 self.broken = true;
                 self.waiting.retain(|waiting| *waiting != client);
                 self.token += 1;
-                self.end_acquire(client, self.token, self.time + LEASE, each);
+                let until = self.time + self.lease();
+                self.end_acquire(client, self.token, until, each);
             }
             Stage::Waiting => {}
             Stage::Granted(token, until) => self.end_acquire(client, token, until, each),
@@ -135,8 +138,12 @@ impl World {
         };
         self.holder = Some(client);
         self.token += 1 + self.random.below(2);
-        self.valid_until = self.time + LEASE;
+        self.valid_until = self.time + self.lease();
         self.clients[client].stage = Stage::Granted(self.token, self.valid_until);
+    }
+
+    fn lease(&self) -> u64 {
+        LEASE_EACH * self.clients.len() as u64
     }
 
     /// Whether this is the place where a client is told that it has the lock, while another one is sure to hold it: it

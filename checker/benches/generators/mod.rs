@@ -46,6 +46,16 @@ pub struct Shape {
     pub seed: u64,
 }
 
+/// Numbers entries as lines are numbered.
+fn numbered(mut each: impl FnMut(&Entry<'_>)) -> impl FnMut(&Entry<'_>) {
+    let mut line = 0;
+    move |entry| {
+        line += 1;
+        let entry = entry.clone();
+        each(&Entry { line, ..entry });
+    }
+}
+
 /// An event of a process without a name.
 fn entry<'a>(
     time: u64,

@@ -3,7 +3,7 @@
 use histories::Kind;
 use histories::entries::{Entry, Value};
 
-use super::{Random, Shape, entry};
+use super::{Random, Shape, entry, numbered};
 
 /// What is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,8 @@ struct World {
 }
 
 /// Gives the events of a history to `each`, in order. The register is nil at first, which is what −1 stands for.
-pub fn generate(shape: Shape, values: Values, mut each: impl FnMut(&Entry<'_>)) {
+pub fn generate(shape: Shape, values: Values, each: impl FnMut(&Entry<'_>)) {
+    let mut each = numbered(each);
     let client = |number: usize| Client {
         process: number.to_string(),
         operation: Operation::Read,

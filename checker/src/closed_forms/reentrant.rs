@@ -74,7 +74,7 @@ impl<O, F: Fn(&O) -> Action> Judge<O> for Reentrant<F> {
         let (owner, request) = match (self.action)(&call.operation) {
             Action::Acquire { owner, .. } => (owner, Request::Acquire),
             Action::Release { owner } => (owner, Request::Release),
-            Action::Busy | Action::Other => {
+            Action::End { .. } | Action::Busy | Action::Other => {
                 return self.lock.unclear(Unclear::OperationUnknown);
             }
         };
@@ -121,7 +121,7 @@ impl<O, F: Fn(&O) -> Action> Judge<O> for Reentrant<F> {
                 }
                 nest.depth = nest.depth.saturating_sub(1);
             }
-            Action::Busy | Action::Other => {}
+            Action::End { .. } | Action::Busy | Action::Other => {}
         }
     }
 

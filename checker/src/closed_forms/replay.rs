@@ -17,6 +17,10 @@ pub(super) enum Action {
     Busy,
     /// Nothing that the algorithm knows.
     Other,
+    /// A release by the lock itself, which could not take effect after it is said to be over.
+    End {
+        owner: u32,
+    },
 }
 
 /// One who judges the events of calls. Uncertain calls are never returned.
@@ -24,6 +28,11 @@ pub(super) trait Judge<O> {
     fn invoked(&mut self, id: u64, call: &Call<O>);
     fn returned(&mut self, id: u64, call: &Call<O>);
     fn lock(&mut self) -> &mut Lock;
+
+    /// Whether an uncertain call may have an end, since that says nothing: it could not take effect later anyway.
+    fn may_end(&self, _call: &Call<O>) -> bool {
+        false
+    }
 }
 
 /// Gives a judge all events in order until it knows.
@@ -33,10 +42,8 @@ pub(super) fn replay<O>(
     describe: impl Fn(&O) -> String,
 ) -> Option<Decision> {
     let calls = history.calls();
-    if calls
-        .iter()
-        .any(|call| !call.certain && call.returned != NEVER)
-    {
+    let ends = |call: &Call<O>| !call.certain && call.returned != NEVER && !judge.may_end(call);
+    if calls.iter().any(ends) {
         return None;
     }
     let mut returns: Vec<(u32, u32)> = calls
@@ -117,7 +124,7 @@ impl<O, F: Fn(&O) -> Action> Judge<O> for Plain<F> {
     fn invoked(&mut self, id: u64, call: &Call<O>) {
         let lock = &mut self.lock;
         match (self.action)(&call.operation) {
-            Action::Acquire { owner, .. } | Action::Release { owner }
+            Action::Acquire { owner, .. } | Action::Release { owner } | Action::End { owner }
                 if !dense(self.calls, owner) =>
             {
                 lock.unclear(Unclear::OwnersSparse);
@@ -131,7 +138,7 @@ impl<O, F: Fn(&O) -> Action> Judge<O> for Plain<F> {
             Action::Release { owner } if call.certain => {
                 lock.invoke(owner, Request::Release, id, call.invoked);
             }
-            Action::Release { owner } => lock.may_end(owner, call.invoked),
+            Action::Release { owner } | Action::End { owner } => lock.may_end(owner, call.invoked),
             Action::Busy => {}
             Action::Other => lock.unclear(Unclear::OperationUnknown),
         }
@@ -143,11 +150,15 @@ impl<O, F: Fn(&O) -> Action> Judge<O> for Plain<F> {
             Action::Acquire { owner, token } => lock.acquired(owner, token, call.returned),
             Action::Release { owner } => lock.released(owner, call.returned),
             Action::Busy => lock.busy(id, call.invoked, call.returned),
-            Action::Other => {}
+            Action::End { .. } | Action::Other => {}
         }
     }
 
     fn lock(&mut self) -> &mut Lock {
         &mut self.lock
+    }
+
+    fn may_end(&self, call: &Call<O>) -> bool {
+        matches!((self.action)(&call.operation), Action::End { .. })
     }
 }

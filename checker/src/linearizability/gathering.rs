@@ -52,6 +52,8 @@ pub struct Gathering<M: Recorded> {
     /// What objects may do by themselves: from when on, and which object. Its position is known once all entries are there,
     /// for when a lease ends may be told after it has.
     due: Vec<(u64, usize, Call<M::Operation>)>,
+    /// Of each process: what its certain operations let objects do by themselves and may yet be done, as indices of `due`.
+    open_due: Map<u32, Vec<usize>>,
     /// The time at each position, if objects do anything by themselves.
     times: Vec<u64>,
     latest: u64,
@@ -114,6 +116,7 @@ impl<M: Recorded> Gathering<M> {
             objects: Vec::new(),
             numbers: Map::default(),
             due: Vec::new(),
+            open_due: Map::default(),
             times: Vec::new(),
             latest: 0,
             position: 0,
@@ -253,6 +256,9 @@ impl<M: Recorded> Gathering<M> {
         } else {
             None
         };
+        if M::ACTS_BY_ITSELF && returned != NEVER {
+            self.close_due(open.process, &operation, returned);
+        }
         let part = self.model.partition(&operation);
         let process = open.process;
         let object = self.object(open.key, part);
@@ -265,7 +271,11 @@ impl<M: Recorded> Gathering<M> {
                 returned: NEVER,
                 certain: false,
             };
+            let index = self.due.len();
             self.due.push((time, object, call));
+            if returned != NEVER {
+                self.open_due.entry(process).or_default().push(index);
+            }
         }
         let certain = returned != NEVER;
         self.operations += 1;
@@ -282,13 +292,33 @@ impl<M: Recorded> Gathering<M> {
         Ok(())
     }
 
+    /// Ends what objects can no longer do by themselves once a process has done this.
+    fn close_due(&mut self, process: u32, later: &M::Operation, returned: u32) {
+        let (model, due) = (&self.model, &mut self.due);
+        let Some(open) = self.open_due.get_mut(&process) else {
+            return;
+        };
+        open.retain(|&index| {
+            let call = &mut due[index].2;
+            let void = model.is_void_after(&call.operation, later);
+            if void {
+                call.returned = returned;
+            }
+            !void
+        });
+    }
+
     /// Puts what objects may do by themselves where it begins: before the first event of its time, and not before the
     /// operation that it comes from. All that is behind it moves on.
     fn insert_what_is_due(&mut self) -> Vec<u32> {
         let mut due: Vec<(u32, usize, Call<M::Operation>)> = Vec::with_capacity(self.due.len());
         for (time, object, call) in std::mem::take(&mut self.due) {
             let at = self.times.partition_point(|earlier| *earlier < time) as u32;
-            due.push((at.max(call.invoked + 1), object, call));
+            let at = at.max(call.invoked + 1);
+            // What is void before it could be done is never done.
+            if at <= call.returned {
+                due.push((at, object, call));
+            }
         }
         due.sort_by_key(|(at, ..)| *at);
         let moved = |position: u32| match position {
@@ -299,10 +329,15 @@ impl<M: Recorded> Gathering<M> {
         for call in calls.filter(|_| !due.is_empty()) {
             (call.invoked, call.returned) = (moved(call.invoked), moved(call.returned));
         }
+        let returns: Vec<u32> = due.iter().map(|(.., call)| moved(call.returned)).collect();
         let mut inserted = Vec::with_capacity(due.len());
         for (before, (at, object, call)) in due.into_iter().enumerate() {
-            let invoked = at + before as u32;
-            self.objects[object].calls.push(Call { invoked, ..call });
+            let (invoked, returned) = (at + before as u32, returns[before]);
+            self.objects[object].calls.push(Call {
+                invoked,
+                returned,
+                ..call
+            });
             inserted.push(invoked);
         }
         inserted

@@ -184,4 +184,22 @@ impl Recorded for LeaseMutex {
         };
         Some((from, Operation::Expire { grant, lease }))
     }
+
+    /// A lease that was given back or extended, or whose owner has another one, does not end by itself any more.
+    fn is_void_after(&self, by_itself: &Operation, later: &Operation) -> bool {
+        let Operation::Expire { grant, lease } = *by_itself else {
+            return false;
+        };
+        match *later {
+            Operation::Release(released) => released == grant,
+            Operation::Extend {
+                grant: extended,
+                lease: extension,
+            } => extended == grant && extension > lease,
+            Operation::Acquire(next) => {
+                next != grant && self.grants[next as usize] == self.grants[grant as usize]
+            }
+            Operation::Expire { .. } | Operation::Busy(_) => false,
+        }
+    }
 }

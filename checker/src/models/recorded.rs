@@ -24,6 +24,12 @@ pub trait Recorded: Model + Sized {
     ) -> Option<(u64, Self::Operation)> {
         None
     }
+
+    /// Whether what an object may do by itself can no longer be done once a later operation of the same process has
+    /// happened. Searches are faster for knowing it, and no verdict depends on it.
+    fn is_void_after(&self, _by_itself: &Self::Operation, _later: &Self::Operation) -> bool {
+        false
+    }
 }
 
 /// All that a history tells of one operation.

@@ -150,7 +150,16 @@ impl Window {
     pub(super) fn forward(&mut self, script: &Script) {
         match script.events[self.at] {
             Event::Invoke(call) => self.enter(script.call(call)),
-            Event::Return(_) => drop(self.returning.remove(0)),
+            Event::Return(call) => {
+                // It is the first, or one of several that return at the same position.
+                let slot = script.call(call).slot;
+                let place = self
+                    .returning
+                    .iter()
+                    .position(|pending| pending.slot == slot);
+                self.returning
+                    .remove(place.expect("what returns is in flight"));
+            }
         }
         self.at += 1;
     }
