@@ -162,7 +162,7 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "lease-mutex",
         summary: "a lock whose grants also end by themselves once their validity is over",
-        functions: &["acquire", "release", "extend", "lock", "unlock"],
+        functions: &["acquire", "release", "extend", "renew", "lock", "unlock"],
         options: &["busy"],
         stream: Some(locks::Kind::Lease),
         begin: |setup| gather(LeaseMutex::new(setup.refusals_count), setup),

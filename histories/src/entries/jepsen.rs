@@ -234,13 +234,16 @@ fn unclosed(rest: &str) -> Option<Mistake> {
         "#jepsen.history.Op",
         "#knossos.op.Op",
     ];
-    let form = rest.trim_start();
+    // Comments before the form are no lines of it.
+    let mut parser = Parser::new(rest, 0, true);
+    let start = parser.space().map_or(0, |()| parser.at());
+    let form = &rest[start..];
     let begins = |line: &str| {
         let line = line.trim_start();
         BEGINNINGS.iter().any(|start| line.starts_with(start))
     };
     form.lines().skip(1).any(begins).then(|| Mistake {
-        at: rest.len() - form.len(),
+        at: start,
         message: "a bracket or a quote that opens in this form is never closed".into(),
     })
 }

@@ -19,11 +19,14 @@ use crate::models::Model;
 /// Where more configurations than these are possible if nothing is certain, more has to be certain.
 const WIDEST: usize = 512;
 
-/// So many configurations may be looked at to find whether a call can be left out.
+/// So many configurations may be looked at to find whether a call can be left out, and [some more](EACH_EVENT) for each event.
 const CONFIGURATIONS_EACH: u64 = 10_000;
 
 /// And so many in all: a core that could be smaller is better than one that comes too late.
 const CONFIGURATIONS_IN_ALL: u64 = 150_000;
+
+/// How many configurations an event adds to what may be looked at: a long proof is to be found too.
+const EACH_EVENT: u64 = 16;
 
 /// In so many orders it is tried to leave calls out.
 const ORDERS: u64 = 8;
@@ -42,35 +45,66 @@ pub(super) fn core<M: Model, const WORDS: usize>(
     kinds: &Kinds<'_, M>,
     history: &History<M::Operation>,
     prefix: u32,
+    limits: &Limits<'_>,
 ) -> Vec<usize> {
     let script = Script::new(history, kinds, prefix);
-    let starts = starts::<M, WORDS>(Steps::new(model, kinds), &script);
-    let spent = Cell::new(0);
+    let starts = starts::<M, WORDS>(Steps::new(model, kinds), &script, limits);
+    let budget = Budget {
+        limits,
+        in_all: CONFIGURATIONS_IN_ALL + EACH_EVENT * script.events.len() as u64,
+        spent: Cell::new(0),
+    };
     let recent = starts
         .iter()
         .rev()
         .map(|start| (start, certain_from(&script, start.window.at)));
-    let mut proofs = recent.filter(|(start, certain)| start.refutes(&script, certain, &spent));
+    let mut proofs = recent.filter(|(start, certain)| start.refutes(&script, certain, &budget));
     // From the beginning, with all that is certain, there is no order: that is what was found.
     let Some((start, certain)) = proofs.next() else {
         return indices(&script.certain);
     };
-    let orders = (0..ORDERS).take_while(|order| *order == 0 || spent.get() < CONFIGURATIONS_IN_ALL);
-    let cores = orders.map(|order| start.reduce(&script, certain.clone(), order, &spent));
+    let orders = (0..ORDERS).take_while(|order| *order == 0 || !budget.is_spent());
+    let cores = orders.map(|order| start.reduce(&script, certain.clone(), order, &budget));
     cores.min_by_key(Vec::len).unwrap_or_default()
+}
+
+/// What may be spent on a core.
+struct Budget<'a> {
+    limits: &'a Limits<'a>,
+    in_all: u64,
+    spent: Cell<u64>,
+}
+
+impl Budget<'_> {
+    fn is_spent(&self) -> bool {
+        self.spent.get() >= self.in_all
+    }
+
+    /// What keeps one search over so many events from going on.
+    fn leash(&self, events: u64) -> Leash<'_> {
+        let each = CONFIGURATIONS_EACH + EACH_EVENT * events;
+        Leash {
+            limits: Limits {
+                configurations: each.min(self.in_all.saturating_sub(self.spent.get())),
+                ..*self.limits
+            },
+            done: None,
+        }
+    }
 }
 
 /// Places to begin a proof at: the history's beginning, then ever nearer to its end, each half as far from it as the last.
 fn starts<'m, M: Model, const WORDS: usize>(
     steps: Steps<'m, M>,
     script: &Script,
+    limits: &Limits<'_>,
 ) -> Vec<Start<'m, M, WORDS>> {
     let end = script.events.len();
     let nothing = vec![false; script.certain.len()];
     let leash = Leash {
         limits: Limits {
             configurations: 1_000_000 + 64 * end as u64,
-            ..Limits::default()
+            ..*limits
         },
         done: None,
     };
@@ -115,15 +149,9 @@ impl<'m, M: Model, const WORDS: usize> Start<'m, M, WORDS> {
     }
 
     /// Whether there is no order from here on if these calls are certain; no, too, if that is too hard to tell.
-    fn refutes(&self, script: &Script, certain: &[bool], spent: &Cell<u64>) -> bool {
-        let leash = Leash {
-            limits: Limits {
-                configurations: CONFIGURATIONS_EACH
-                    .min(CONFIGURATIONS_IN_ALL.saturating_sub(spent.get())),
-                ..Limits::default()
-            },
-            done: None,
-        };
+    fn refutes(&self, script: &Script, certain: &[bool], budget: &Budget<'_>) -> bool {
+        let events = script.events.len() - self.window.at;
+        let leash = budget.leash(events as u64);
         let dead = |lavish: bool| {
             let graph = Graph::new(self.steps.clone());
             let mut search = BreadthFirst::from(
@@ -135,7 +163,7 @@ impl<'m, M: Model, const WORDS: usize> Start<'m, M, WORDS> {
             search.graph.lavish = lavish;
             let wide = if lavish { WIDEST } else { usize::MAX };
             let end = search.run(script.events.len(), wide, certain, &leash);
-            spent.set(spent.get() + search.graph.examined);
+            budget.spent.set(budget.spent.get() + search.graph.examined);
             matches!(end, End::Dead(_))
         };
         (script.has_lasting && dead(true)) || dead(false)
@@ -147,7 +175,7 @@ impl<'m, M: Model, const WORDS: usize> Start<'m, M, WORDS> {
         script: &Script,
         mut certain: Vec<bool>,
         order: u64,
-        spent: &Cell<u64>,
+        budget: &Budget<'_>,
     ) -> Vec<usize> {
         let mut calls = indices(&certain);
         shuffle(&mut calls, order);
@@ -156,7 +184,7 @@ impl<'m, M: Model, const WORDS: usize> Start<'m, M, WORDS> {
             let mut kept = Vec::new();
             for chunk in calls.chunks(many) {
                 chunk.iter().for_each(|&call| certain[call] = false);
-                if !self.refutes(script, &certain, spent) {
+                if !self.refutes(script, &certain, budget) {
                     chunk.iter().for_each(|&call| certain[call] = true);
                     kept.extend_from_slice(chunk);
                 }

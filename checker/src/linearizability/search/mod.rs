@@ -114,7 +114,8 @@ struct Sought<'a, M: Model> {
 
 impl<M: Model> Sought<'_, M> {
     fn violated<const WORDS: usize>(&self, prefix: u32) -> Decision {
-        let calls = core::core::<M, WORDS>(self.model, self.kinds, self.history, prefix);
+        let calls =
+            core::core::<M, WORDS>(self.model, self.kinds, self.history, prefix, self.limits);
         Decision::Violated(Violation {
             calls,
             prefix,
@@ -174,7 +175,9 @@ fn search_with<M: Model, const WORDS: usize>(
     if !matches!(end, End::Wide) {
         return (end, broad.window.at);
     }
-    if let Some(event) = refute_lavishly(&broad, script, &leash) {
+    if script.has_lasting
+        && let Some(event) = refute_lavishly(&broad, script, &leash)
+    {
         return (End::Refuted(event), event);
     }
     race(broad, script, limits)
@@ -190,13 +193,12 @@ fn refute_lavishly<M: Model, const WORDS: usize>(
     lavish.graph.lavish = true;
     let end = lavish.run(script.events.len(), WIDEST_LAVISH, &script.certain, leash);
     match end {
-        End::Dead(event) if script.has_lasting => Some(event),
+        End::Dead(event) => Some(event),
         _ => None,
     }
 }
 
-/// Goes on broadly and deeply at once: whoever is done first has the answer. Where no thread is free, the deep search
-/// begins when the broad one has passed a limit.
+/// Goes on broadly and deeply at once, on a thread each: whoever is done first has the answer.
 fn race<M: Model, const WORDS: usize>(
     mut broad: BreadthFirst<'_, '_, M, WORDS>,
     script: &Script,
@@ -210,10 +212,12 @@ fn race<M: Model, const WORDS: usize>(
     leash.limits.bytes /= 2;
     let length = script.events.len();
     let deep = broad.again();
-    let (broad_end, deep_end) = rayon::join(
-        || leash.after(broad.run(length, usize::MAX, &script.certain, &leash)),
-        || leash.after(depth_first::search(deep, script, &leash)),
-    );
+    let (broad_end, deep_end) = std::thread::scope(|scope| {
+        let deep = scope.spawn(|| leash.after(depth_first::search(deep, script, &leash)));
+        let broad_end = leash.after(broad.run(length, usize::MAX, &script.certain, &leash));
+        (broad_end, deep.join())
+    });
+    let deep_end = deep_end.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     let end = match (broad_end, deep_end) {
         (end @ (End::Through | End::Dead(_)), _) | (_, end @ (End::Through | End::Dead(_))) => end,
         (End::Stopped, end) | (end, _) => end,

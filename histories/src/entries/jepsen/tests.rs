@@ -368,3 +368,14 @@ fn memory_is_for_one_operation_where_all_are_on_one_line() {
     }
     assert!(text.len() > 2 << 20 && longest < 1 << 20, "{longest}");
 }
+
+#[test]
+fn what_stands_before_a_cut_operation_is_no_part_of_it() {
+    let whole = "{:process 0, :type :invoke, :f :read, :value nil}\n";
+    for before in ["; x\n", "#_ {}\n", "; x\n#_ {:process 1}\n  "] {
+        let (entries, ending) = read(format!("{whole}{before}{{:process 0, :ty"));
+        assert_eq!(entries.len(), 1, "{before}");
+        let why = Cut::PartialLine;
+        assert_eq!(ending, Ending::Truncated { events: 1, why }, "{before}");
+    }
+}
