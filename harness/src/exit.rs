@@ -70,6 +70,9 @@ pub fn of_error(error: &anyhow::Error) -> Exit {
         if cause.is::<UsageError>() || cause.is::<nemesis::ScenarioError>() {
             return Exit::Usage;
         }
+        if matches!(cause.downcast_ref(), Some(checker::CheckError::Setup(_))) {
+            return Exit::Usage;
+        }
         if cause.is::<Interrupted>() {
             return Exit::Interrupted;
         }

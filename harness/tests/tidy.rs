@@ -145,6 +145,21 @@ fn every_file_stands_in_its_list() {
         names_of_files("checker/src/properties", "rs", &["mod"]),
         set(checker::properties().iter().map(|property| property.name))
     );
+    let shared = [
+        "mod",
+        "guess",
+        "laws",
+        "list",
+        "locking",
+        "non-deterministic",
+        "recorded",
+        "text",
+        "values",
+    ];
+    assert_eq!(
+        names_of_files("checker/src/models", "rs", &shared),
+        set(checker::models::kinds().iter().map(|kind| kind.name))
+    );
     assert_eq!(
         names_of_files("containers/src/topologies", "rs", &["mod"]),
         set(containers::topologies::TOPOLOGIES

@@ -1,11 +1,13 @@
 //! `fencepost check`: saved histories, judged offline.
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use checker::Answer;
-use checker::linearizability::{self, Checked, Limits};
+use checker::linearizability::{self, Limits};
 use clap::Args;
+use histories::ReadError;
 use histories::entries::{Entries, Format as FileFormat};
 use serde::Serialize;
 
@@ -17,7 +19,8 @@ use crate::report::{Judgement, ModelJudgement, judge_properties};
 
 #[derive(Args)]
 pub struct CheckArguments {
-    /// Histories (ours, Jepsen's EDN, Porcupine's logs; .zst too), run directories, or folders of those
+    /// Histories (ours, Jepsen's EDN, Porcupine's logs; .zst too), run directories, or folders of those; `-` for standard
+    /// input
     #[arg(required = true, value_name = "FILE|DIR")]
     paths: Vec<PathBuf>,
 
@@ -74,7 +77,10 @@ fn judge(
     arguments: &CheckArguments,
     request: &linearizability::Request,
 ) -> Result<Judged> {
-    let open = || Ok(Entries::open(path)?.with_keys(arguments.model.keys()));
+    if path == Path::new(paths::STANDARD_INPUT) {
+        return judge_by_model(path, paths::standard_input(), arguments, request);
+    }
+    let open = || Entries::open(path);
     if request.model.is_none() && open()?.format() == FileFormat::Fencepost {
         return Ok(Judged::ByProperties(Box::new(judge_properties(
             path,
@@ -88,13 +94,23 @@ fn judge(
         ))
         .into());
     }
+    judge_by_model(path, open, arguments, request)
+}
+
+fn judge_by_model<R: BufRead>(
+    path: &Path,
+    mut open: impl FnMut() -> Result<Entries<R>, ReadError>,
+    arguments: &CheckArguments,
+    request: &linearizability::Request,
+) -> Result<Judged> {
     let alarm = arguments.model.alarm();
     let limits = Limits {
         bytes: arguments.model.bytes(),
         interrupted: Some(&alarm),
         ..Limits::default()
     };
-    let checked: Checked = linearizability::check(open, request, &limits)?;
+    let open = || Ok(open()?.with_keys(arguments.model.keys()));
+    let checked = linearizability::check(open, request, &limits)?;
     Ok(Judged::ByModel(ModelJudgement::new(path, checked)))
 }
 

@@ -1,14 +1,33 @@
 //! The histories that paths on the command line mean.
 
+use std::io::{self, StdinLock};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use histories::entries::Entries;
+use histories::{Place, ReadError};
 
 use crate::exit::UsageError;
 
 /// What a path means that is no path: a history that comes through standard input.
 pub const STANDARD_INPUT: &str = "-";
+
+/// Opens standard input, which can be read but once.
+pub fn standard_input() -> impl FnMut() -> Result<Entries<StdinLock<'static>>, ReadError> {
+    let mut read = false;
+    move || {
+        if std::mem::replace(&mut read, true) {
+            return Err(ReadError::Io {
+                place: Place::default(),
+                source: io::Error::other(
+                    "standard input is read but once, and this history would have to be read again: its events are not in \
+                     order, or its first operations do not tell its model; name the model, or save it to a file",
+                ),
+            });
+        }
+        Entries::new(io::stdin().lock())
+    }
+}
 
 /// All histories that paths mean, in the order of the paths.
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
@@ -21,6 +40,9 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
 
 /// The history that a path means: the file itself, or the one in a run directory.
 pub fn one(path: &Path) -> Result<PathBuf> {
+    if path == Path::new(STANDARD_INPUT) {
+        return Err(UsageError("name a file here, not standard input".to_owned()).into());
+    }
     let mut found = Vec::new();
     find_in(path, &mut found)?;
     match found.as_slice() {

@@ -103,18 +103,31 @@ impl ModelArguments {
                 _ => {}
             }
         }
-        Ok(Request {
-            model,
-            setup: Setup {
-                initial: self.initial.as_deref().map(initial).transpose()?,
-                permits: self.permits,
-                depth_max: self.depth,
-                refusals_count: self.busy_is_evidence,
-                failed_cas_is_a_read: self.failed_cas_is_evidence,
-                streaming: self.stream,
-                nil_read_tells_nothing: false,
-            },
-        })
+        if let Some(model) = model
+            && model.options.contains(&"permits")
+            && self.permits.is_none()
+        {
+            let missing = format!(
+                "a {} needs to know how many permits it has: --permits N",
+                model.name
+            );
+            return Err(UsageError(missing).into());
+        }
+        let setup = Setup {
+            initial: self.initial.as_deref().map(initial).transpose()?,
+            permits: self.permits,
+            depth_max: self.depth,
+            refusals_count: self.busy_is_evidence,
+            failed_cas_is_a_read: self.failed_cas_is_evidence,
+            streaming: self.stream,
+            nil_read_tells_nothing: false,
+        };
+        if let Some(model) = model
+            && let Err(misfit) = model.judge(&setup)
+        {
+            return Err(UsageError(misfit.to_string()).into());
+        }
+        Ok(Request { model, setup })
     }
 
     /// Whether values are pairs.

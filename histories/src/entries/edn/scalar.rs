@@ -37,7 +37,7 @@ pub(super) fn unescaped(text: &str) -> Result<String, (usize, Cow<'static, str>)
                 }
             },
             _ => {
-                let message = "no escape of a string: it has `\\n`, `\\t`, `\\r`, `\\b`, `\\f`, `\\\\`, `\\\"`, `\\uXXXX`";
+                let message = "no escape of a string: it has `\\n`, `\\t`, `\\r`, `\\b`, `\\f`, `\\\\`, `\\\"`, `\\u0041`";
                 return Err((text.len() - escape.len() - 1, message.into()));
             }
         };
