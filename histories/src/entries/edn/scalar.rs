@@ -48,7 +48,7 @@ pub(super) fn unescaped(text: &str) -> Result<String, (usize, Cow<'static, str>)
     Ok(plain)
 }
 
-/// The character of `uXXXX`, and how many bytes it takes: two of them in a row where it is beyond UTF-16's first plane.
+/// The character of `u` and four digits, and how many bytes it takes: two of them in a row where it is beyond UTF-16's first plane.
 fn unicode(escape: &str) -> Option<(char, usize)> {
     let unit = |at: usize| {
         let digits = escape.get(at..at + 4)?;
