@@ -356,3 +356,6 @@ impl<M: Recorded> Gathering<M> {
         number
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -59,7 +59,7 @@ pub struct Proof {
     pub sentence: String,
     /// The numbers of the operations that prove it, or the lines of their invocations.
     pub operations: Vec<u64>,
-    /// The same operations, told whole.
+    /// The same operations, told whole; none where the history was judged as it came, and is past.
     pub calls: Vec<ProvingCall>,
     /// The events of the longest prefix that is linearizable: the one after it breaks the history.
     pub linearizable_events: u32,
@@ -74,7 +74,7 @@ pub struct ProvingCall {
     pub process: String,
     /// What it did, as people write it.
     pub operation: String,
-    /// At which event it began, counted from 0. The end of a lease's validity counts as one.
+    /// At which event it began, counted from 0.
     pub invoked: u32,
     /// At which event it returned; absent if it never did.
     #[serde(skip_serializing_if = "Option::is_none")]
