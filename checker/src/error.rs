@@ -35,14 +35,14 @@ pub enum Error {
     },
 }
 
-/// Why a history cannot be judged.
+/// Why a history cannot be judged: where, and, as its source, what is wrong there.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Nobody can tell what an event means.
-    #[error("line {line}: {source}")]
+    #[error("line {line}")]
     Event {
         /// Its line in the history, counted from 1, the header's being 1.
         line: u64,
@@ -50,7 +50,7 @@ pub enum CheckError {
         source: Error,
     },
     /// An entry fits no operation of the model.
-    #[error("{place}: {source}")]
+    #[error("{place}")]
     Entry {
         /// Where it stands.
         place: Place,
