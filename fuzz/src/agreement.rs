@@ -37,16 +37,27 @@ impl<M: Model> Model for WithoutClosedForm<'_, M> {
     }
 }
 
+/// What the calls that a closed form names are to prove. Those that a search names prove the [most](Proof::Minimal).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proof {
+    /// They have no order even if all others need not have happened, and none can be left out.
+    Minimal,
+    /// They have no order even if all others need not have happened.
+    WhateverElse,
+    /// They have no order where there are no others.
+    Alone,
+}
+
 /// Decides a small history in every way there is.
 ///
 /// # Panics
 /// When two of them disagree, or a violation is not proven by its calls.
-pub fn hold<M: Model>(model: &M, history: &History<M::Operation>) {
+pub fn hold<M: Model>(model: &M, history: &History<M::Operation>, proof: Proof) {
     let end = end_of_prefix(model, history);
     let searched = linearizable(&WithoutClosedForm(model), history, &Limits::default());
-    confirm("the search", model, history, end, &searched);
+    confirm("the search", model, history, end, &searched, Proof::Minimal);
     if let Some(decision) = model.decide(history) {
-        confirm("the closed form", model, history, end, &decision);
+        confirm("the closed form", model, history, end, &decision, proof);
     }
 }
 
@@ -74,13 +85,14 @@ fn confirm<M: Model>(
     history: &History<M::Operation>,
     end: Option<u32>,
     decision: &Decision,
+    proof: Proof,
 ) {
     match (decision, end) {
         (Decision::Linearizable, None) => {}
         (Decision::Violated(violation), Some(end)) => {
             let of = || format!("{who} of {violation:?} in {history:#?}");
             assert_eq!(violation.prefix, end, "the prefix by {}", of());
-            let fault = fault(model, history, violation);
+            let fault = fault(model, history, violation, proof);
             assert_eq!(fault, None, "the proof by {}", of());
         }
         _ => panic!("brute force says {end:?} and {who} {decision:?} of {history:#?}"),
@@ -92,6 +104,7 @@ fn fault<M: Model>(
     model: &M,
     history: &History<M::Operation>,
     violation: &Violation,
+    proof: Proof,
 ) -> Option<String> {
     let core = &violation.calls;
     let known = core.iter().all(|&at| at < history.len());
@@ -103,10 +116,16 @@ fn fault<M: Model>(
         for (at, call) in calls.iter_mut().enumerate() {
             call.certain &= core.contains(&at);
         }
+        if proof == Proof::Alone {
+            calls.retain(|call| call.certain);
+        }
         brute_force::linearizable(model, &calls)
     };
     if has_order(core) {
         return Some("the calls have an order, if others need not have happened".to_owned());
+    }
+    if proof != Proof::Minimal {
+        return None;
     }
     let needless = core.iter().find(|&&left_out| {
         let less: Vec<usize> = core.iter().copied().filter(|&at| at != left_out).collect();
@@ -162,38 +181,46 @@ mod tests {
 
     #[test]
     fn spares_what_is_right() {
-        hold(&Told(Some(Decision::Linearizable)), &calls(&[1, 2]));
-        hold(&Told(violated(&[1], 3)), &calls(&[1, 3]));
-        hold(&Told(None), &calls(&[1, 1]));
+        hold(
+            &Told(Some(Decision::Linearizable)),
+            &calls(&[1, 2]),
+            Proof::Minimal,
+        );
+        hold(&Told(violated(&[1], 3)), &calls(&[1, 3]), Proof::Minimal);
+        hold(&Told(None), &calls(&[1, 1]), Proof::Minimal);
     }
 
     #[test]
     #[should_panic(expected = "brute force says Some(3) and the closed form Linearizable")]
     fn identifies_a_violation_that_is_missed() {
-        hold(&Told(Some(Decision::Linearizable)), &calls(&[1, 3]));
+        hold(
+            &Told(Some(Decision::Linearizable)),
+            &calls(&[1, 3]),
+            Proof::Minimal,
+        );
     }
 
     #[test]
     #[should_panic(expected = "brute force says None and the closed form Violated")]
     fn identifies_a_violation_that_is_none() {
-        hold(&Told(violated(&[1], 3)), &calls(&[1, 2]));
+        hold(&Told(violated(&[1], 3)), &calls(&[1, 2]), Proof::Minimal);
     }
 
     #[test]
     #[should_panic(expected = "the prefix by the closed form")]
     fn identifies_a_wrong_prefix() {
-        hold(&Told(violated(&[1], 2)), &calls(&[1, 3]));
+        hold(&Told(violated(&[1], 2)), &calls(&[1, 3]), Proof::Minimal);
     }
 
     #[test]
     #[should_panic(expected = "the calls have an order")]
     fn identifies_calls_that_prove_nothing() {
-        hold(&Told(violated(&[0], 3)), &calls(&[1, 3]));
+        hold(&Told(violated(&[0], 3)), &calls(&[1, 3]), Proof::Minimal);
     }
 
     #[test]
     #[should_panic(expected = "call 0 can be left out")]
     fn identifies_a_call_too_many() {
-        hold(&Told(violated(&[0, 1], 3)), &calls(&[1, 3]));
+        hold(&Told(violated(&[0, 1], 3)), &calls(&[1, 3]), Proof::Minimal);
     }
 }

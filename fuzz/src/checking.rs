@@ -31,7 +31,7 @@ pub fn by_every_model(bytes: &[u8]) {
             depth_max: Some(2),
             refusals_count: true,
             failed_cas_is_a_read: true,
-            nil_read_tells_nothing: false,
+            ..Setup::default()
         };
         judge(bytes, Some(kind), setup);
     }

@@ -17,7 +17,7 @@ use checker::models::register::Register;
 use checker::models::semaphore::Semaphore;
 use histories::entries::Value;
 
-use crate::agreement;
+use crate::agreement::{self, Proof};
 use crate::models::{Asked, Made};
 
 /// More calls than these take brute force too long.
@@ -61,27 +61,43 @@ pub fn any_model(bytes: &[u8]) {
     let setup = Setup(*setup);
     let initial = Value::Integer(0);
     match model % 11 {
-        0 => decide(Register::new(&initial), setup, events),
-        1 => decide(CasRegister::new(&initial), setup, events),
-        2 => decide(FencedRegister::new(&initial), setup, events),
-        3 => decide(StringMap::default(), setup, events),
-        4 => decide(Mutex::new(true), setup, events),
-        5 => decide(OwnerAwareMutex::new(true), setup, events),
-        6 => decide(ReentrantMutex::new(setup.depth_max(), true), setup, events),
-        7 => decide(FencedMutex::new(true), setup, events),
+        0 => decide(Register::new(&initial), setup, events, Proof::Minimal),
+        1 => decide(CasRegister::new(&initial), setup, events, Proof::Minimal),
+        2 => decide(FencedRegister::new(&initial), setup, events, Proof::Minimal),
+        3 => decide(StringMap::default(), setup, events, Proof::Minimal),
+        4 => decide(Mutex::new(true), setup, events, Proof::Minimal),
+        5 => decide(
+            OwnerAwareMutex::new(true),
+            setup,
+            events,
+            Proof::WhateverElse,
+        ),
+        6 => decide(
+            ReentrantMutex::new(setup.depth_max(), true),
+            setup,
+            events,
+            Proof::Alone,
+        ),
+        7 => decide(FencedMutex::new(true), setup, events, Proof::WhateverElse),
         8 => decide(
             ReentrantFencedMutex::new(setup.depth_max(), true),
             setup,
             events,
+            Proof::Alone,
         ),
-        9 => decide(LeaseMutex::new(true), setup, events),
-        _ => decide(Semaphore::new(setup.permits(), true), setup, events),
+        9 => decide(LeaseMutex::new(true), setup, events, Proof::WhateverElse),
+        _ => decide(
+            Semaphore::new(setup.permits(), true),
+            setup,
+            events,
+            Proof::Alone,
+        ),
     }
 }
 
-fn decide<M: Made>(mut model: M, setup: Setup, events: &[u8]) {
+fn decide<M: Made>(mut model: M, setup: Setup, events: &[u8], proof: Proof) {
     let history = history(&mut model, setup, events);
-    agreement::hold(&model, &history);
+    agreement::hold(&model, &history, proof);
 }
 
 fn history<M: Made>(model: &mut M, setup: Setup, events: &[u8]) -> History<M::Operation> {

@@ -135,7 +135,7 @@ impl<O, F: Fn(&O) -> Action> Judge<O> for Plain<F> {
                     lock.unknown(owner, Request::Acquire);
                 }
             }
-            Action::Release { owner } if call.certain => {
+            Action::Release { owner } | Action::End { owner } if call.certain => {
                 lock.invoke(owner, Request::Release, id, call.invoked);
             }
             Action::Release { owner } | Action::End { owner } => lock.may_end(owner, call.invoked),
@@ -148,9 +148,11 @@ impl<O, F: Fn(&O) -> Action> Judge<O> for Plain<F> {
         let lock = &mut self.lock;
         match (self.action)(&call.operation) {
             Action::Acquire { owner, token } => lock.acquired(owner, token, call.returned),
-            Action::Release { owner } => lock.released(owner, call.returned),
+            Action::Release { owner } | Action::End { owner } => {
+                lock.released(owner, call.returned);
+            }
             Action::Busy => lock.busy(id, call.invoked, call.returned),
-            Action::End { .. } | Action::Other => {}
+            Action::Other => {}
         }
     }
 
