@@ -42,7 +42,7 @@ pub enum CheckError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// Nobody can tell what an event means.
-    #[error("line {line}")]
+    #[error("line {line}: {source}")]
     Event {
         /// Its line in the history, counted from 1, the header's being 1.
         line: u64,
