@@ -10,8 +10,12 @@ use crate::models::fenced_mutex::{FencedMutex, Operation};
 /// [owner-aware mutex](super::owner_aware_mutex::decide) and the tokens rise in the order in which the acquires returned,
 /// for disjoint certain times leave the grants no other order.
 ///
-/// `None` also where a grant's token or its place among the others is not known.
+/// `None` also where a grant's token or its place among the others is not known, and where that of a grant is known which
+/// need not have been made.
 pub fn decide(model: &FencedMutex, history: &History<Operation>) -> Option<Decision> {
+    if knows_token_of_unknown(history) {
+        return None;
+    }
     let action = |operation: &Operation| match *operation {
         Operation::Acquire { by, token } => Action::Acquire { owner: by, token },
         Operation::Release(owner) => Action::Release { owner },
@@ -20,4 +24,46 @@ pub fn decide(model: &FencedMutex, history: &History<Operation>) -> Option<Decis
     Plain::decide(Kind::Fenced, history, action, |operation| {
         model.describe(operation)
     })
+}
+
+/// Whether the token is known of a grant that need not have been made. No client learns it; a proof that takes such a grant
+/// for one with any token would be wrong.
+pub(super) fn knows_token_of_unknown(history: &History<Operation>) -> bool {
+    let known =
+        |operation: &Operation| matches!(operation, Operation::Acquire { token: Some(_), .. });
+    let mut unknown = history.calls().iter().filter(|call| !call.certain);
+    unknown.any(|call| known(&call.operation))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linearizability::{Call, Limits, NEVER, linearizable};
+
+    #[test]
+    fn does_not_know_of_an_unknown_grant_whose_token_is_known() {
+        let call = |operation, id: u32, returned| Call {
+            operation,
+            id: id.into(),
+            process: id,
+            invoked: id,
+            returned,
+            certain: returned != NEVER,
+        };
+        let acquire = |by, token| Operation::Acquire {
+            by,
+            token: Some(token),
+        };
+        // The refusal needs a holder, and the only one left would have too low a token.
+        let history = History::new(vec![
+            call(acquire(0, 1), 0, 1),
+            call(Operation::Release(0), 2, 3),
+            call(acquire(3, 0), 5, NEVER),
+            call(Operation::Busy(1), 7, 8),
+        ]);
+        let model = FencedMutex::new(true);
+        assert_eq!(decide(&model, &history), None);
+        let decision = linearizable(&model, &history, &Limits::default());
+        assert!(matches!(decision, Decision::Violated(_)), "{decision:?}");
+    }
 }

@@ -1,5 +1,6 @@
 //! The closed form of the reentrant fenced mutex.
 
+use super::fenced_mutex::knows_token_of_unknown;
 use super::lock::Kind;
 use super::reentrant::Reentrant;
 use super::replay::Action;
@@ -14,7 +15,7 @@ use crate::models::reentrant_fenced_mutex::ReentrantFencedMutex;
 /// `None` also where the depth is bounded, a refusal counts, or an owner goes on after a call of unknown outcome. The
 /// calls of a violation have no order alone; with others free to have done nothing, they may have one.
 pub fn decide(model: &ReentrantFencedMutex, history: &History<Operation>) -> Option<Decision> {
-    if model.depth_max().is_some() {
+    if model.depth_max().is_some() || knows_token_of_unknown(history) {
         return None;
     }
     let action = |operation: &Operation| match *operation {
