@@ -91,7 +91,14 @@ fn confirm<M: Model>(
         (Decision::Linearizable, None) => {}
         (Decision::Violated(violation), Some(end)) => {
             let of = || format!("{who} of {violation:?} in {history:#?}");
-            assert_eq!(violation.prefix, end, "the prefix by {}", of());
+            // A request in flight whose token is told later may have had any other for a closed form of locks: it finds
+            // later what that token shows.
+            let late = proof != Proof::Minimal && violation.prefix > end;
+            assert!(
+                late || violation.prefix == end,
+                "the prefix {end} by {}",
+                of()
+            );
             let fault = fault(model, history, violation, proof);
             assert_eq!(fault, None, "the proof by {}", of());
         }
