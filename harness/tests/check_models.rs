@@ -116,7 +116,7 @@ fn a_violation_is_proven_in_words() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_told_with_line_and_column_or_what_would_be_right() {
+fn what_cannot_be_judged_is_told_with_line_and_column() {
     let folder = tempfile::tempdir().unwrap();
     let broken = saved(
         folder.path(),
@@ -149,6 +149,24 @@ fn what_cannot_be_judged_is_told_with_line_and_column_or_what_would_be_right() {
         65,
         &["queue.edn:6", "no operation `dequeue`"],
     );
+    let empty = saved(folder.path(), "empty.edn", "[]");
+    says(
+        &fencepost(&["check", &empty, "--model", "register"]),
+        2,
+        &["no operation"],
+    );
+    let cut = saved(
+        folder.path(),
+        "cut.edn",
+        &STALE.replace(":read, :value 1}", ":re"),
+    );
+    says(&fencepost(&["check", &cut]), 2, &["cut"]);
+}
+
+#[test]
+fn a_model_that_cannot_be_had_so_is_told_what_would_be_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let queue = saved(folder.path(), "queue.edn", STALE);
     says(
         &fencepost(&["check", &queue, "--model", "registr"]),
         64,
@@ -174,18 +192,6 @@ fn what_cannot_be_judged_is_told_with_line_and_column_or_what_would_be_right() {
         64,
         &["--initial [1"],
     );
-    let empty = saved(folder.path(), "empty.edn", "[]");
-    says(
-        &fencepost(&["check", &empty, "--model", "register"]),
-        2,
-        &["no operation"],
-    );
-    let cut = saved(
-        folder.path(),
-        "cut.edn",
-        &STALE.replace(":read, :value 1}", ":re"),
-    );
-    says(&fencepost(&["check", &cut]), 2, &["cut"]);
 }
 
 #[test]
