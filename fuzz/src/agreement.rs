@@ -5,6 +5,8 @@ use checker::linearizability::{
 };
 use checker::models::{Effect, Model};
 
+use crate::models::Made;
+
 /// A model that has no closed form, so that its histories are searched.
 struct WithoutClosedForm<'m, M>(&'m M);
 
@@ -52,18 +54,26 @@ pub enum Proof {
 ///
 /// # Panics
 /// When two of them disagree, or a violation is not proven by its calls.
-pub fn hold<M: Model>(model: &M, history: &History<M::Operation>, proof: Proof) {
-    let end = end_of_prefix(model, history);
+pub fn hold<M: Made>(model: &M, history: &History<M::Operation>, proof: Proof) {
+    let end = end_of_prefix(model, history, |_| {});
     let searched = linearizable(&WithoutClosedForm(model), history, &Limits::default());
     confirm("the search", model, history, end, &searched, Proof::Minimal);
     if let Some(decision) = model.decide(history) {
+        let end = end_of_prefix(model, history, M::untell);
         confirm("the closed form", model, history, end, &decision, proof);
+        let proven = linearizable(model, history, &Limits::default());
+        let most = if proof == Proof::Alone { Proof::Minimal } else { proof };
+        confirm("the closed form and the search", model, history, end, &proven, most);
     }
 }
 
 /// The position at which a history stops to be linearizable, by trying every order of every prefix. Calls that have not
-/// returned by then may have taken effect or not.
-fn end_of_prefix<M: Model>(model: &M, history: &History<M::Operation>) -> Option<u32> {
+/// returned by then may have taken effect or not; `untell` is done to their operations.
+fn end_of_prefix<M: Model>(
+    model: &M,
+    history: &History<M::Operation>,
+    untell: impl Fn(&mut M::Operation),
+) -> Option<u32> {
     let ends = |call: &Call<_>| [call.invoked, call.returned];
     let mut positions: Vec<u32> = history.calls().iter().flat_map(ends).collect();
     positions.sort_unstable();
@@ -73,6 +83,7 @@ fn end_of_prefix<M: Model>(model: &M, history: &History<M::Operation>) -> Option
         for call in &mut calls {
             if call.returned > position {
                 (call.returned, call.certain) = (NEVER, false);
+                untell(&mut call.operation);
             }
         }
         !brute_force::linearizable(model, &calls)
@@ -91,14 +102,7 @@ fn confirm<M: Model>(
         (Decision::Linearizable, None) => {}
         (Decision::Violated(violation), Some(end)) => {
             let of = || format!("{who} of {violation:?} in {history:#?}");
-            // A request in flight whose token is told later may have had any other for a closed form of locks: it finds
-            // later what that token shows.
-            let late = proof != Proof::Minimal && violation.prefix > end;
-            assert!(
-                late || violation.prefix == end,
-                "the prefix {end} by {}",
-                of()
-            );
+            assert_eq!(violation.prefix, end, "the prefix by {}", of());
             let fault = fault(model, history, violation, proof);
             assert_eq!(fault, None, "the proof by {}", of());
         }
@@ -144,9 +148,16 @@ fn fault<M: Model>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::models::Asked;
 
     /// A counter whose closed form says what it is told to.
     struct Told(Option<Decision>);
+
+    impl Made for Told {
+        fn operation(&mut self, asked: &Asked) -> u8 {
+            asked.value
+        }
+    }
 
     impl Model for Told {
         type State = u8;
@@ -180,6 +191,7 @@ mod tests {
 
     fn violated(calls: &[usize], prefix: u32) -> Option<Decision> {
         Some(Decision::Violated(Violation {
+            alone: false,
             calls: calls.to_vec(),
             prefix,
             sentence: None,

@@ -57,6 +57,9 @@ pub trait Made: Model {
     /// The operation that is asked for.
     fn operation(&mut self, asked: &Asked) -> Self::Operation;
 
+    /// Takes from an operation what only its return tells.
+    fn untell(_operation: &mut Self::Operation) {}
+
     /// Whether the object does it by itself.
     fn is_by_itself(_operation: &Self::Operation) -> bool {
         false
@@ -173,15 +176,30 @@ fn fenced(asked: &Asked) -> fenced_mutex::Operation {
     }
 }
 
+/// Nobody knows the token of a grant before it is made.
+fn untell_token(operation: &mut fenced_mutex::Operation) {
+    if let fenced_mutex::Operation::Acquire { token, .. } = operation {
+        *token = None;
+    }
+}
+
 impl Made for FencedMutex {
     fn operation(&mut self, asked: &Asked) -> fenced_mutex::Operation {
         fenced(asked)
+    }
+
+    fn untell(operation: &mut fenced_mutex::Operation) {
+        untell_token(operation);
     }
 }
 
 impl Made for ReentrantFencedMutex {
     fn operation(&mut self, asked: &Asked) -> fenced_mutex::Operation {
         fenced(asked)
+    }
+
+    fn untell(operation: &mut fenced_mutex::Operation) {
+        untell_token(operation);
     }
 }
 

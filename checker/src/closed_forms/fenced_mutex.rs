@@ -40,30 +40,52 @@ mod tests {
     use super::*;
     use crate::linearizability::{Call, Limits, NEVER, linearizable};
 
-    #[test]
-    fn does_not_know_of_an_unknown_grant_whose_token_is_known() {
-        let call = |operation, id: u32, returned| Call {
+    fn call(operation: Operation, invoked: u32, returned: u32) -> Call<Operation> {
+        Call {
             operation,
-            id: id.into(),
-            process: id,
-            invoked: id,
+            id: invoked.into(),
+            process: invoked,
+            invoked,
             returned,
             certain: returned != NEVER,
-        };
-        let acquire = |by, token| Operation::Acquire {
+        }
+    }
+
+    fn acquire(by: u32, token: u64) -> Operation {
+        Operation::Acquire {
             by,
             token: Some(token),
-        };
+        }
+    }
+
+    /// Asserts that a search finds a violation where the closed form does not know.
+    fn assert_left_to_the_search(calls: Vec<Call<Operation>>) {
+        let history = History::new(calls);
+        let model = FencedMutex::new(true);
+        assert_eq!(decide(&model, &history), None);
+        let decision = linearizable(&model, &history, &Limits::default());
+        assert!(matches!(decision, Decision::Violated(_)), "{decision:?}");
+    }
+
+    #[test]
+    fn does_not_know_of_an_unknown_grant_whose_token_is_known() {
         // The refusal needs a holder, and the only one left would have too low a token.
-        let history = History::new(vec![
+        assert_left_to_the_search(vec![
             call(acquire(0, 1), 0, 1),
             call(Operation::Release(0), 2, 3),
             call(acquire(3, 0), 5, NEVER),
             call(Operation::Busy(1), 7, 8),
         ]);
-        let model = FencedMutex::new(true);
-        assert_eq!(decide(&model, &history), None);
-        let decision = linearizable(&model, &history, &Limits::default());
-        assert!(matches!(decision, Decision::Violated(_)), "{decision:?}");
+    }
+
+    #[test]
+    fn does_not_know_of_a_grant_for_which_no_token_is_left() {
+        let untold = Operation::Acquire { by: 4, token: None };
+        assert_left_to_the_search(vec![
+            call(acquire(0, u64::MAX), 0, 1),
+            call(Operation::Release(0), 2, 3),
+            call(untold, 6, NEVER),
+            call(Operation::Busy(1), 7, 8),
+        ]);
     }
 }

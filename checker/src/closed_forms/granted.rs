@@ -46,7 +46,7 @@ impl Lock {
             position
         };
         if self.meets_open(at, &call, token, from, &mut hold)
-            || self.meets_tentative(at, &call, from, position)
+            || self.meets_tentative(at, &call, from, &mut hold)
         {
             return;
         }
@@ -56,6 +56,7 @@ impl Lock {
         }
         if hold.conflict.is_none() {
             self.current = at as u32;
+            self.undecided &= end_from != NEVER;
         }
         self.last_start = position;
         self.slots[at].hold = Some(hold);
@@ -136,12 +137,14 @@ impl Lock {
             position: hold.start,
             with: open.id,
             calls,
+            undecided: false,
         }));
         false
     }
 
-    /// Holds a new grant against a tentative one: that must have ended. True if it is unclear which of them gives way.
-    fn meets_tentative(&mut self, at: usize, call: &Pending, from: u32, position: u32) -> bool {
+    /// Holds a new grant against a tentative one: that must have ended, or began only when the new one had. True if it is
+    /// unclear which.
+    fn meets_tentative(&mut self, at: usize, call: &Pending, from: u32, hold: &mut Hold) -> bool {
         if self.current == NONE || self.open().is_some() {
             return false;
         }
@@ -151,16 +154,27 @@ impl Lock {
             return false;
         };
         if from < other.start {
-            self.unclear(Unclear::BothTentative);
-            return true;
+            // There is an instant just before the other's acquire returned, and the other goes on as if nothing had been.
+            hold.conflict = Some(Box::new(Conflict {
+                position: hold.start,
+                with: other.id,
+                calls: Vec::new(),
+                undecided: true,
+            }));
+            self.undecided = true;
+            if self.reaches_back {
+                self.unclear(Unclear::RefusalUnclear);
+            }
+            return self.reaches_back;
         }
         if call.invoked < other.start {
             calls.extend(spent);
         }
         other.conflict = Some(Box::new(Conflict {
-            position,
+            position: hold.start,
             with: call.id,
             calls,
+            undecided: false,
         }));
         self.current = NONE;
         false

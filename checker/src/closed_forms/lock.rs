@@ -64,6 +64,8 @@ pub(super) struct Lock {
     pub waiting: Option<Waiting>,
     /// Whether a refusal needs the latest hold to have begun well before its acquire returned.
     pub reaches_back: bool,
+    /// Whether a hold may have ended before another began, or begun after that ended, and no lasting one came later.
+    pub undecided: bool,
     /// Whether unknown calls are known to have taken effect.
     pub spent: bool,
     pub state: State,
@@ -85,6 +87,7 @@ impl Lock {
             unknown_acquires: 0,
             waiting: None,
             reaches_back: false,
+            undecided: false,
             spent: false,
             state: State::Open,
         }
@@ -205,6 +208,9 @@ impl Lock {
         if let Some(conflict) = &hold.conflict
             && conflict.position < end_from
         {
+            if conflict.undecided {
+                return self.unclear(Unclear::BothTentative);
+            }
             let (position, with) = (conflict.position, conflict.with);
             let mut calls = conflict.calls.clone();
             calls.push(id);

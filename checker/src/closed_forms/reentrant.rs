@@ -70,6 +70,8 @@ impl<F> Reentrant<F> {
 }
 
 impl<O, F: Fn(&O) -> Action> Judge<O> for Reentrant<F> {
+    const NAMES_CALLS_ALONE: bool = true;
+
     fn invoked(&mut self, id: u64, call: &Call<O>) {
         let (owner, request) = match (self.action)(&call.operation) {
             Action::Acquire { owner, .. } => (owner, Request::Acquire),

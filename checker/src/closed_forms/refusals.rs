@@ -25,6 +25,10 @@ impl Lock {
         if self.current != NONE || invoked < self.last_end || self.waiting.is_some() {
             return;
         }
+        if matches!(self.highest, Some((u64::MAX, ..))) {
+            // Whoever may yet be granted the lock, no token is left for it.
+            return self.unclear(Unclear::RefusalUnclear);
+        }
         self.waiting = Some(Waiting {
             id,
             invoked,
@@ -48,7 +52,7 @@ impl Lock {
         let Some(waiting) = self.waiting.take_if(|waiting| waiting.possible == 0) else {
             return;
         };
-        if self.spent {
+        if self.spent || self.undecided {
             return self.unclear(Unclear::RefusalUnclear);
         }
         let mut calls = vec![waiting.id];
@@ -73,7 +77,7 @@ impl Lock {
             let releases = slot.releases > 0 || asks == Some(Request::Release);
             acquires && (releases || kind == Kind::Lease)
         };
-        if self.spent || self.slots.iter().any(could_pass) {
+        if self.spent || self.undecided || self.slots.iter().any(could_pass) {
             return self.unclear(Unclear::RefusalUnclear);
         }
         // Whoever held it during the refusal would have released it after that. If somebody may have, it is the last release

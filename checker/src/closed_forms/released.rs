@@ -40,6 +40,9 @@ impl Lock {
         if let Some(conflict) = &hold.conflict
             && conflict.position < call.invoked
         {
+            if conflict.undecided {
+                return self.unclear(Unclear::BothTentative);
+            }
             let (mut with, mut calls) = (
                 conflict.with,
                 slot.lasting(hold, call, conflict, interrupts),
@@ -97,6 +100,7 @@ impl Lock {
                 position,
                 with: call.id,
                 calls: vec![call.id],
+                undecided: false,
             }));
             self.current = NONE;
         }

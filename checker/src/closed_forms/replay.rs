@@ -25,6 +25,9 @@ pub(super) enum Action {
 
 /// One who judges the events of calls. Uncertain calls are never returned.
 pub(super) trait Judge<O> {
+    /// Whether the calls it names have no order alone, and may have one with others free to have done nothing.
+    const NAMES_CALLS_ALONE: bool;
+
     fn invoked(&mut self, id: u64, call: &Call<O>);
     fn returned(&mut self, id: u64, call: &Call<O>);
     fn lock(&mut self) -> &mut Lock;
@@ -36,9 +39,9 @@ pub(super) trait Judge<O> {
 }
 
 /// Gives a judge all events in order until it knows.
-pub(super) fn replay<O>(
+pub(super) fn replay<O, J: Judge<O>>(
     history: &History<O>,
-    judge: &mut impl Judge<O>,
+    judge: &mut J,
     describe: impl Fn(&O) -> String,
 ) -> Option<Decision> {
     let calls = history.calls();
@@ -81,6 +84,7 @@ pub(super) fn replay<O>(
             };
             Some(Decision::Violated(Violation {
                 calls: found.calls.iter().map(|&id| id as usize).collect(),
+                alone: J::NAMES_CALLS_ALONE,
                 prefix: found.position,
                 sentence: Some(found.reason.sentence(name)),
             }))
@@ -121,6 +125,8 @@ impl<F> Plain<F> {
 }
 
 impl<O, F: Fn(&O) -> Action> Judge<O> for Plain<F> {
+    const NAMES_CALLS_ALONE: bool = false;
+
     fn invoked(&mut self, id: u64, call: &Call<O>) {
         let lock = &mut self.lock;
         match (self.action)(&call.operation) {

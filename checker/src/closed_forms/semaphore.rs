@@ -90,6 +90,8 @@ impl Permits {
 }
 
 impl Judge<Operation> for Permits {
+    const NAMES_CALLS_ALONE: bool = true;
+
     fn invoked(&mut self, _: u64, call: &Call<Operation>) {
         let (Operation::Acquire { by, .. } | Operation::Release { by, .. }) = call.operation else {
             return self.lock.unclear(Unclear::OperationUnknown);

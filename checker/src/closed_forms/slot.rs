@@ -39,6 +39,8 @@ pub(super) struct Conflict {
     pub with: u64,
     /// It, and the calls that prove that it was in force.
     pub calls: Vec<u64>,
+    /// Whether the hold may instead have outlasted that call's own.
+    pub undecided: bool,
 }
 
 /// What is remembered of one owner of one lock.

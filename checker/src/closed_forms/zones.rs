@@ -133,6 +133,7 @@ pub fn decide<M: Accessed>(model: &M, history: &History<M::Operation>) -> Option
     let calls = evidence.reduce(suspects);
     let sentence = evidence.judge(&calls).map(|reason| evidence.tell(&reason));
     Some(Decision::Violated(Violation {
+        alone: false,
         calls: calls.into_iter().map(|call| call as usize).collect(),
         prefix: history.calls()[last as usize].returned,
         sentence,

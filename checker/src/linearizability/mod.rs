@@ -23,8 +23,13 @@ pub fn linearizable<M: Model>(
     history: &History<M::Operation>,
     limits: &Limits<'_>,
 ) -> Decision {
-    let by_theory = model.decide(history);
-    by_theory.unwrap_or_else(|| search::search(model, history, limits))
+    match model.decide(history) {
+        None => search::search(model, history, limits),
+        Some(Decision::Violated(known)) if known.alone => {
+            Decision::Violated(search::prove(model, history, known, limits))
+        }
+        Some(decision) => decision,
+    }
 }
 
 /// What is found of one object's history.
@@ -46,13 +51,16 @@ pub enum Decision {
 /// The proof that a history is not linearizable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The calls, by their index in [`History::calls`], in rising order: even if every other call were free to have done nothing, with
-    /// any outcome that changes the state, these would have no order. None of them can be left out, where that could be found out.
-    /// Of reentrant locks and of semaphores a closed form says less: that these have no order alone.
+    /// The calls, by their index in [`History::calls`], in rising order: whether each other call did what it was told to have done or
+    /// nothing, these have no order. None of them can be left out, where that could be found out.
     pub calls: Vec<usize>,
+    /// Whether the calls say less: that they have no order where there are no others. Of reentrant locks and of semaphores a
+    /// closed form says so, and a limit may keep the search from finding calls that say more.
+    pub alone: bool,
     /// The longest prefix that is linearizable: all events before this position. The event there is the return that
-    /// the model does not allow. Where a search passed a limit after it had found the proof,
-    /// it may not be the longest one, and nobody knows.
+    /// the model does not allow. Calls in flight there may have taken effect: for a search as they were told to later, for a
+    /// closed form as if nothing were told of them yet, which differs for grants with tokens alone, and is later if at all.
+    /// Where a search passed a limit after it had found the proof, it may not be the longest one, and nobody knows.
     pub prefix: u32,
     /// What went wrong, in one sentence, where an algorithm knows better than the list of calls.
     pub sentence: Option<String>,

@@ -3,7 +3,7 @@
 use super::random::{Random, Shape, Step, history};
 use crate::closed_forms as closed;
 use crate::linearizability::brute_force::linearizable;
-use crate::linearizability::{Call, Decision, History, NEVER, Violation};
+use crate::linearizability::{Call, Decision, History, Limits, NEVER, Violation};
 use crate::models::{
     Model, fenced_mutex, lease_mutex, owner_aware_mutex, reentrant_fenced_mutex, reentrant_mutex,
     semaphore,
@@ -14,6 +14,8 @@ use crate::models::{
 enum Proof {
     /// That they have no order, whatever the others did; and none of them can be left out.
     Whole,
+    /// That they have no order, whatever of what the others were told to they did; and none of them can be left out.
+    AsTold,
     /// That they have no order alone.
     Alone,
 }
@@ -81,8 +83,26 @@ fn compare<M: Model<Operation: Forget>>(
                 "{history:#?} {violation:?}"
             );
             count.loose += u32::from(!assert_proves(model, calls, &violation, proof));
+            assert_eq!(violation.alone, proof == Proof::Alone);
+            if violation.alone && count.violated % 16 == 0 {
+                assert_search_proves_more(model, history);
+            }
         }
         Some(Decision::Unknown { .. }) => panic!("a closed form knows or is not asked"),
+    }
+}
+
+/// Where a closed form's calls have no order alone, the search finds some that have none whatever of theirs the others did.
+fn assert_search_proves_more<M: Model<Operation: Forget>>(
+    model: &M,
+    history: &History<M::Operation>,
+) {
+    match crate::linearizability::linearizable(model, history, &Limits::default()) {
+        Decision::Violated(violation) => {
+            assert!(!violation.alone, "{violation:?} of {history:#?}");
+            assert_proves(model, history.calls(), &violation, Proof::AsTold);
+        }
+        decision => panic!("is a violation, not {decision:?}: {history:#?}"),
     }
 }
 
@@ -134,6 +154,10 @@ fn assert_proves<M: Model<Operation: Forget>>(
             .enumerate()
             .map(|(at, call)| match certain(at) {
                 true => call.clone(),
+                false if proof == Proof::AsTold => Call {
+                    certain: false,
+                    ..call.clone()
+                },
                 false => unknown(call, call.returned),
             })
             .collect();

@@ -136,7 +136,9 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
         }
         self.configurations.clear();
         self.configurations.extend(self.found.iter());
-        self.forget_states();
+        if self.graph.steps.len() >= STATES_KEPT.max(8 * self.configurations.len()) {
+            self.forget_states();
+        }
         None
     }
 
@@ -172,10 +174,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
     }
 
     /// Throws states away that no configuration is in.
-    fn forget_states(&mut self) {
-        if self.graph.steps.len() < STATES_KEPT.max(8 * self.configurations.len()) {
-            return;
-        }
+    pub(super) fn forget_states(&mut self) {
         let mut live: Vec<u32> = self
             .configurations
             .iter()

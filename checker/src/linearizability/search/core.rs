@@ -38,15 +38,15 @@ struct Start<'m, M: Model, const WORDS: usize> {
     steps: Steps<'m, M>,
 }
 
-/// A core, as indices of calls in rising order, of a history that stops to be linearizable at a position. It is all calls
-/// that are certain there if that cannot be refuted with few configurations from any start, the history's beginning included.
+/// A core, as indices of calls in rising order, of a history that stops to be linearizable at a position; none if that
+/// cannot be refuted with few configurations from any start, the history's beginning included.
 pub(super) fn core<M: Model, const WORDS: usize>(
     model: &M,
     kinds: &Kinds<'_, M>,
     history: &History<M::Operation>,
     prefix: u32,
     limits: &Limits<'_>,
-) -> Vec<usize> {
+) -> Option<Vec<usize>> {
     let script = Script::new(history, kinds, prefix);
     let starts = starts::<M, WORDS>(Steps::new(model, kinds), &script, limits);
     let budget = Budget {
@@ -59,13 +59,10 @@ pub(super) fn core<M: Model, const WORDS: usize>(
         .rev()
         .map(|start| (start, certain_from(&script, start.window.at)));
     let mut proofs = recent.filter(|(start, certain)| start.refutes(&script, certain, &budget));
-    // From the beginning, with all that is certain, there is no order: that is what was found.
-    let Some((start, certain)) = proofs.next() else {
-        return indices(&script.certain);
-    };
+    let (start, certain) = proofs.next()?;
     let orders = (0..ORDERS).take_while(|order| *order == 0 || !budget.is_spent());
     let cores = orders.map(|order| start.reduce(&script, certain.clone(), order, &budget));
-    cores.min_by_key(Vec::len).unwrap_or_default()
+    cores.min_by_key(Vec::len)
 }
 
 /// What may be spent on a core.
@@ -111,13 +108,13 @@ fn starts<'m, M: Model, const WORDS: usize>(
     let mut search = BreadthFirst::<M, WORDS>::new(Graph::new(steps), script);
     // More than is possible does no harm to a proof that begins there.
     search.graph.lavish = true;
-    let mut starts = vec![Start::at(&search)];
+    let mut starts = vec![Start::at(&mut search)];
     let distances = (2..usize::BITS)
         .map(|power| 1usize << power)
         .take_while(|distance| *distance < end);
     for distance in distances.collect::<Vec<_>>().into_iter().rev() {
         match search.run(end - distance, WIDEST, &nothing, &leash) {
-            End::Through => starts.push(Start::at(&search)),
+            End::Through => starts.push(Start::at(&mut search)),
             _ => break,
         }
     }
@@ -140,7 +137,9 @@ fn indices(certain: &[bool]) -> Vec<usize> {
 }
 
 impl<'m, M: Model, const WORDS: usize> Start<'m, M, WORDS> {
-    fn at(search: &BreadthFirst<'m, '_, M, WORDS>) -> Self {
+    /// The search's place. Many searches begin here, with copies of what is kept: no more than what they need.
+    fn at(search: &mut BreadthFirst<'m, '_, M, WORDS>) -> Self {
+        search.forget_states();
         Start {
             window: search.window.clone(),
             configurations: search.configurations.clone(),

@@ -16,14 +16,10 @@ use super::script::{Pending, Window};
 use super::steps::{FORBIDDEN, Steps};
 use crate::models::{Effect, Model};
 
-/// A call in flight, as seen while the calls in flight are gone through.
-#[derive(Clone, Copy, Default)]
-struct Mark {
-    /// In which round the kind was met last.
-    round: u32,
-    /// Whether one of those met in that round was owed.
-    owed: bool,
-}
+/// What is remembered of a kind while the calls in flight are gone through: twice the round in which it was met last, and one
+/// more if one of those met in that round was owed. As plain zeros, these cost nothing until they are met: there may be as
+/// many kinds as calls, and many short searches.
+type Mark = u32;
 
 /// On which side of a return a configuration is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +32,7 @@ pub(super) enum Place {
 pub(super) struct Graph<'m, M: Model, const WORDS: usize> {
     pub(super) steps: Steps<'m, M>,
     marks: Vec<Mark>,
-    round: u32,
+    round: Mark,
     /// How many configurations were looked at.
     pub(super) examined: u64,
     /// Whether a call that never returns may take effect any number of times. More is possible then, and much of it is alike:
@@ -47,7 +43,7 @@ pub(super) struct Graph<'m, M: Model, const WORDS: usize> {
 impl<'m, M: Model, const WORDS: usize> Graph<'m, M, WORDS> {
     pub(super) fn new(steps: Steps<'m, M>) -> Self {
         Graph {
-            marks: vec![Mark::default(); steps.kinds().len()],
+            marks: vec![0; steps.kinds().len()],
             steps,
             round: 0,
             examined: 0,
@@ -99,7 +95,7 @@ impl<'m, M: Model, const WORDS: usize> Graph<'m, M, WORDS> {
         mut next: impl FnMut(Place, Configuration<WORDS>),
     ) {
         self.examined += 1;
-        self.round = self.round.wrapping_add(1);
+        self.round = self.round.wrapping_add(2);
         for call in window.calls() {
             if self.may_go_first(configuration, call)
                 && let Some(to) = self.take(configuration, call, window)
@@ -126,15 +122,12 @@ impl<'m, M: Model, const WORDS: usize> Graph<'m, M, WORDS> {
         }
         let owed = configuration.owed.has(call.slot);
         let mark = &mut self.marks[call.kind as usize];
-        if mark.round != self.round {
-            *mark = Mark {
-                round: self.round,
-                owed,
-            };
+        if *mark & !1 != self.round {
+            *mark = self.round | Mark::from(owed);
             return true;
         }
-        let preferred = mark.owed || !owed || call.effect == Effect::Overwrites;
-        mark.owed |= owed;
+        let preferred = *mark & 1 == 1 || !owed || call.effect == Effect::Overwrites;
+        *mark |= Mark::from(owed);
         !preferred
     }
 

@@ -76,6 +76,19 @@ impl Leash<'_> {
     }
 }
 
+/// Calls a function of a search with as many words as the calls in flight need.
+macro_rules! with_words {
+    ($sought:ident . $function:ident ($($argument:expr),*), $too_many:expr) => {
+        match $sought.script.slots {
+            0..=64 => $sought.$function::<1>($($argument),*),
+            65..=128 => $sought.$function::<2>($($argument),*),
+            129..=512 => $sought.$function::<8>($($argument),*),
+            513..=MOST_IN_FLIGHT => $sought.$function::<64>($($argument),*),
+            many => $too_many(many),
+        }
+    };
+}
+
 /// Searches for an order of the calls, and if there is none, for the few calls that prove it.
 pub(super) fn search<M: Model>(
     model: &M,
@@ -91,14 +104,34 @@ pub(super) fn search<M: Model>(
         script: &script,
         limits,
     };
-    match script.slots {
-        0..=64 => sought.decide::<1>(),
-        65..=128 => sought.decide::<2>(),
-        129..=512 => sought.decide::<8>(),
-        513..=MOST_IN_FLIGHT => sought.decide::<64>(),
-        many => Decision::Unknown {
-            reason: format!("{many} calls are in flight at once, and {MOST_IN_FLIGHT} is the most"),
-            reached: 0,
+    with_words!(sought.decide(), |many| Decision::Unknown {
+        reason: format!("{many} calls are in flight at once, and {MOST_IN_FLIGHT} is the most"),
+        reached: 0,
+    })
+}
+
+/// The violation that is known, with calls that prove it whatever the others did, if some are found within the limits.
+pub(super) fn prove<M: Model>(
+    model: &M,
+    history: &History<M::Operation>,
+    known: Violation,
+    limits: &Limits<'_>,
+) -> Violation {
+    let kinds = Kinds::new(model, history.calls().iter().map(|call| &call.operation));
+    let script = Script::new(history, &kinds, known.prefix);
+    let sought = Sought {
+        model,
+        history,
+        kinds: &kinds,
+        script: &script,
+        limits,
+    };
+    match with_words!(sought.core(known.prefix), |_| None) {
+        None => known,
+        Some(calls) => Violation {
+            calls,
+            alone: false,
+            ..known
         },
     }
 }
@@ -114,13 +147,20 @@ struct Sought<'a, M: Model> {
 
 impl<M: Model> Sought<'_, M> {
     fn violated<const WORDS: usize>(&self, prefix: u32) -> Decision {
-        let calls =
-            core::core::<M, WORDS>(self.model, self.kinds, self.history, prefix, self.limits);
         Decision::Violated(Violation {
-            calls,
+            calls: self.core::<WORDS>(prefix).unwrap_or_else(|| {
+                // With all that is certain there is no order: that is what was found.
+                let certain = |&call: &usize| self.history.calls()[call].returned <= prefix;
+                (0..self.history.len()).filter(certain).collect()
+            }),
+            alone: false,
             prefix,
             sentence: None,
         })
+    }
+
+    fn core<const WORDS: usize>(&self, prefix: u32) -> Option<Vec<usize>> {
+        core::core::<M, WORDS>(self.model, self.kinds, self.history, prefix, self.limits)
     }
 
     /// Where a history that is refuted at a position stops to be linearizable: there, or before it.

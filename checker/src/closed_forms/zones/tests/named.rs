@@ -46,6 +46,7 @@ fn spared(calls: &[Call<Operation>]) {
 fn identified(calls: &[Call<Operation>], witness: &[usize], prefix: u32, sentence: &str) {
     let violation = Violation {
         calls: witness.to_vec(),
+        alone: false,
         prefix,
         sentence: Some(sentence.to_owned()),
     };
