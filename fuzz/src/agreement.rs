@@ -30,6 +30,14 @@ impl<M: Model> Model for WithoutClosedForm<'_, M> {
         self.0.partition(operation)
     }
 
+    fn about(&self, operation: &M::Operation) -> Option<u64> {
+        self.0.about(operation)
+    }
+
+    fn about_state(&self, state: &M::State) -> Option<u64> {
+        self.0.about_state(state)
+    }
+
     fn describe(&self, operation: &M::Operation) -> String {
         self.0.describe(operation)
     }

@@ -209,8 +209,21 @@ fn proof<M: Recorded>(
     }
 }
 
+/// More calls than these a sentence does not name.
+const NAMED: usize = 6;
+
 /// That these calls have no order.
 fn sentence(calls: &[ProvingCall]) -> String {
+    if let [first, .., last] = calls
+        && calls.len() > NAMED
+    {
+        return format!(
+            "{} operations, from {} to {}, have no order that fits their times and outcomes, whatever else happened",
+            calls.len(),
+            first.id,
+            last.id
+        );
+    }
     let told: Vec<String> = calls
         .iter()
         .map(|call| format!("{} ({}, by {})", call.operation, call.id, call.process))

@@ -120,6 +120,21 @@ impl Model for LeaseMutex {
         }
     }
 
+    /// The grant.
+    fn about(&self, operation: &Operation) -> Option<u64> {
+        match *operation {
+            Operation::Acquire(grant)
+            | Operation::Release(grant)
+            | Operation::Extend { grant, .. }
+            | Operation::Expire { grant, .. } => Some(grant.into()),
+            Operation::Busy(_) => None,
+        }
+    }
+
+    fn about_state(&self, held: &Self::State) -> Option<u64> {
+        held.map(|(grant, _)| grant.into())
+    }
+
     fn decide(&self, history: &History<Operation>) -> Option<Decision> {
         lease_mutex::decide(self, history)
     }

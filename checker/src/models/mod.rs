@@ -110,6 +110,18 @@ pub trait Model: Sync {
         0
     }
 
+    /// The one of many things that an operation is about, such as a grant of a lock. What is about no thing concerns all of
+    /// them alike, and an operation about one does not depend on which other one a state is about. The search for a
+    /// violation's calls finds fewer where there are many things and it knows of them.
+    fn about(&self, _operation: &Self::Operation) -> Option<u64> {
+        None
+    }
+
+    /// The thing that a state is [about](Self::about).
+    fn about_state(&self, _state: &Self::State) -> Option<u64> {
+        None
+    }
+
     /// What theory says of a history without a search, where it has an algorithm for that: it has to say what the search
     /// would. `None` if it has none for this history.
     fn decide(&self, _history: &History<Self::Operation>) -> Option<Decision> {

@@ -13,6 +13,9 @@ use super::text::{mark, paint, word};
 /// So many objects that are not linearizable are told of to people; machines get all.
 const TOLD: usize = 10;
 
+/// And so many of the operations that prove it of one.
+const PROVING: usize = 20;
+
 /// What one history came to by a sequential model.
 #[derive(Clone, Debug, Serialize)]
 pub struct ModelJudgement {
@@ -142,7 +145,7 @@ fn told(finding: &Finding) -> String {
         Outcome::Unknown { reason } => format!("\n  not found out: {reason}"),
         Outcome::Violated { witness } => {
             let mut lines = format!("\n  {}", witness.sentence);
-            for call in &witness.calls {
+            for call in witness.calls.iter().take(PROVING) {
                 let until = match call.returned {
                     Some(returned) => format!("to event {returned}"),
                     None => "without an end".to_owned(),
@@ -151,6 +154,13 @@ fn told(finding: &Finding) -> String {
                     lines,
                     "\n    {:>9}  {:<8} {}  from event {} {until}",
                     call.id, call.process, call.operation, call.invoked
+                );
+            }
+            if witness.calls.len() > PROVING {
+                let more = witness.calls.len() - PROVING;
+                let _ = write!(
+                    lines,
+                    "\n    and {more} operations more: --format json has all"
                 );
             }
             let _ = write!(

@@ -84,7 +84,7 @@ fn compare<M: Model<Operation: Forget>>(
             );
             count.loose += u32::from(!assert_proves(model, calls, &violation, proof));
             assert_eq!(violation.alone, proof == Proof::Alone);
-            if violation.alone && count.violated % 16 == 0 {
+            if violation.alone && count.violated.is_multiple_of(16) {
                 assert_search_proves_more(model, history);
             }
         }

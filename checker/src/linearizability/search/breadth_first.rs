@@ -4,6 +4,7 @@
 
 use super::front::{Configuration, Front};
 use super::graph::{Graph, Place};
+use super::over::Over;
 use super::script::{Event, Pending, Script, Window};
 use super::slots::Slots;
 use super::{End, Leash};
@@ -21,6 +22,8 @@ pub(super) struct BreadthFirst<'m, 's, M: Model, const WORDS: usize> {
     script: &'s Script,
     pub(super) window: Window,
     pub(super) configurations: Vec<Configuration<WORDS>>,
+    /// When states become alike, where that is worth looking at.
+    pub(super) over: Option<&'s Over>,
     /// What was found past the return that is looked at.
     found: Front<WORDS>,
     /// What was found before it.
@@ -52,6 +55,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             script,
             window,
             configurations,
+            over: None,
             found: Front::new(),
             before: Front::new(),
             queue: Vec::new(),
@@ -94,9 +98,32 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
                     }
                 }
             }
+            let at = self.window.at;
+            if let Some(over) = self.over.filter(|over| over.ends_with(at)) {
+                self.merge(over);
+            }
             self.window.forward(self.script);
         }
         End::Through
+    }
+
+    /// Lets one state stand for all that are about things that are over with the event that was gone past.
+    fn merge(&mut self, over: &Over) {
+        let steps = &self.graph.steps;
+        let is_over = |state: u32| {
+            let thing = steps.about(state);
+            thing.is_some_and(|thing| over.is_over(thing, self.window.at))
+        };
+        let mut stands_for_all = None;
+        self.found.clear();
+        for configuration in &mut self.configurations {
+            if is_over(configuration.state) {
+                configuration.state = *stands_for_all.get_or_insert(configuration.state);
+            }
+            self.found.add(*configuration);
+        }
+        self.configurations.clear();
+        self.configurations.extend(self.found.iter());
     }
 
     fn invoke(&mut self, call: u32, certain: bool) {

@@ -10,6 +10,7 @@ use std::cell::Cell;
 use super::breadth_first::BreadthFirst;
 use super::front::Configuration;
 use super::graph::Graph;
+use super::over::Over;
 use super::script::{Event, Script, Window};
 use super::steps::{Kinds, Steps};
 use super::{End, Leash, Limits};
@@ -48,7 +49,8 @@ pub(super) fn core<M: Model, const WORDS: usize>(
     limits: &Limits<'_>,
 ) -> Option<Vec<usize>> {
     let script = Script::new(history, kinds, prefix);
-    let starts = starts::<M, WORDS>(Steps::new(model, kinds), &script, limits);
+    let over = Over::of(model, kinds, &script);
+    let starts = starts::<M, WORDS>(Steps::new(model, kinds), &script, over.as_ref(), limits);
     let budget = Budget {
         limits,
         in_all: CONFIGURATIONS_IN_ALL + EACH_EVENT * script.events.len() as u64,
@@ -94,6 +96,7 @@ impl Budget<'_> {
 fn starts<'m, M: Model, const WORDS: usize>(
     steps: Steps<'m, M>,
     script: &Script,
+    over: Option<&Over>,
     limits: &Limits<'_>,
 ) -> Vec<Start<'m, M, WORDS>> {
     let end = script.events.len();
@@ -108,6 +111,7 @@ fn starts<'m, M: Model, const WORDS: usize>(
     let mut search = BreadthFirst::<M, WORDS>::new(Graph::new(steps), script);
     // More than is possible does no harm to a proof that begins there.
     search.graph.lavish = true;
+    search.over = over;
     let mut starts = vec![Start::at(&mut search)];
     let distances = (2..usize::BITS)
         .map(|power| 1usize << power)

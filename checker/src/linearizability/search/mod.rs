@@ -10,6 +10,7 @@ mod depth_first;
 mod front;
 mod graph;
 mod limits;
+mod over;
 mod script;
 mod slots;
 mod steps;

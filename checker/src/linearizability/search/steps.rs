@@ -45,6 +45,10 @@ impl<'m, M: Model> Kinds<'m, M> {
         self.operations.len()
     }
 
+    pub(super) fn operation(&self, kind: u32) -> &'m M::Operation {
+        self.operations[kind as usize]
+    }
+
     pub(super) fn effect(&self, kind: u32) -> Effect {
         self.effects[kind as usize]
     }
@@ -118,6 +122,11 @@ impl<'m, M: Model> Steps<'m, M> {
             Some(next) => self.number(next),
             None => FORBIDDEN,
         }
+    }
+
+    /// What a state is about.
+    pub(super) fn about(&self, state: u32) -> Option<u64> {
+        self.model.about_state(&self.states[state as usize])
     }
 
     fn number(&mut self, state: M::State) -> u32 {
