@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use checker::Answer;
 use checker::linearizability::{Limits, Request, check};
@@ -62,6 +62,9 @@ const ROWS: [Row; 6] = [
 ];
 
 const CROWDS: [usize; 5] = [5, 10, 20, 35, 50];
+
+/// A search that takes longer is given up.
+const LONGEST: Duration = Duration::from_secs(60);
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -147,7 +150,11 @@ fn judge(model: &str, streaming: bool, path: &str) {
             ..Setup::default()
         },
     };
-    let limits = Limits::default();
+    let too_long = || (start.elapsed() > LONGEST).then(|| "the time is over".to_owned());
+    let limits = Limits {
+        interrupted: Some(&too_long),
+        ..Limits::default()
+    };
     let checked = check(|| Entries::open(path), &request, &limits).expect("a generated history");
     let elapsed = start.elapsed();
     let mark = match checked.judgement.outcome {

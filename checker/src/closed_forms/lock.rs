@@ -138,17 +138,15 @@ impl Lock {
             return self.unclear(Unclear::OwnerOverlaps);
         }
         let stale = slot.releases > 0 && self.kind != Kind::Lease;
+        let later = slot.releases_later_grant(self.kind);
         let mut end_from = if stale { 0 } else { NEVER };
         match (request, &mut slot.hold) {
             (Request::Acquire, _) => self.pending_acquires += 1,
-            (Request::Release, Some(_)) if self.kind == Kind::Lease && slot.latest_unknown => {
-                return self.unclear(Unclear::Interrupted);
-            }
-            (Request::Release, Some(hold)) => {
+            (Request::Release, Some(hold)) if !later => {
                 end_from = hold.end_from;
                 hold.end_from = hold.end_from.min(position);
             }
-            (Request::Release, None) => {}
+            (Request::Release, _) => {}
         }
         slot.pending = Some(Pending {
             request,
@@ -200,7 +198,9 @@ impl Lock {
         if request == Request::Acquire {
             return self.acquire_failed(call.invoked);
         }
-        let Some(hold) = &mut self.slots[at].hold else {
+        let slot = &mut self.slots[at];
+        let later = slot.releases_later_grant(self.kind);
+        let Some(hold) = slot.hold.as_mut().filter(|_| !later) else {
             return;
         };
         hold.end_from = call.end_from;

@@ -13,6 +13,9 @@ impl Lock {
         };
         let lease = self.kind == Kind::Lease;
         let slot = &mut self.slots[at];
+        if slot.hold.is_some() && slot.releases_later_grant(self.kind) {
+            return self.unclear(Unclear::Interrupted);
+        }
         match slot.hold.take() {
             Some(hold) => self.end_hold(at, &hold, &call, position),
             None if slot.latest_unknown || (slot.acquires > 0 && !lease) => {

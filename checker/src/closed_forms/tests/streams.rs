@@ -104,8 +104,8 @@ fn streams_as_the_closed_form_decides() {
     assert!(compared > 80_000, "{compared}");
 }
 
-/// Streams a history of leases, each of whose grants is known by its acquire.
-fn stream_leases(calls: &[Call<lease_mutex::Operation>]) -> Locks {
+/// Streams a history of leases, each of whose grants is known by its acquire; releases that `fails` names fail.
+fn stream_leases(calls: &[Call<lease_mutex::Operation>], fails: impl Fn(usize) -> bool) -> Locks {
     use lease_mutex::Operation;
     let ends = calls.iter().map(|call| call.returned).zip(0..);
     let begins = calls.iter().map(|call| call.invoked).zip(0..);
@@ -130,6 +130,7 @@ fn stream_leases(calls: &[Call<lease_mutex::Operation>]) -> Locks {
                 }
             }
             Operation::Acquire(_) => locks.acquired(LOCK, by, None),
+            Operation::Release(_) if fails(at) => locks.release_failed(LOCK, by),
             Operation::Release(_) => locks.released(LOCK, by),
             Operation::Expire { grant, .. } => {
                 let granted = |call: &Call<Operation>| call.operation == Operation::Acquire(grant);
@@ -161,8 +162,16 @@ fn streams_leases_as_the_closed_form_decides() {
                 Operation::Expire { grant, lease: 0 }
             }
         });
-        let locks = stream_leases(drawn.calls());
-        let decided = closed_forms::lease_mutex::decide(&model, &drawn);
+        let calls = drawn.calls();
+        let chosen = random.next();
+        let fails = |at: usize| {
+            let release = matches!(calls[at].operation, Operation::Release(_));
+            release && calls[at].certain && chosen >> at & 3 == 0
+        };
+        let locks = stream_leases(calls, fails);
+        let kept: Vec<usize> = (0..calls.len()).filter(|&at| !fails(at)).collect();
+        let left = kept.iter().map(|&at| calls[at].clone());
+        let decided = closed_forms::lease_mutex::decide(&model, &History::new(left.collect()));
         let found = match (locks.finding(LOCK), &decided) {
             (Finding::Unclear(_), _) | (_, None) => continue,
             (Finding::Linearizable, _) => None,
@@ -170,11 +179,16 @@ fn streams_leases_as_the_closed_form_decides() {
         };
         let wanted = match decided {
             Some(Decision::Violated(violation)) => {
-                Some(violation.calls.iter().map(|&at| at as u64).collect())
+                Some(violation.calls.iter().map(|&at| kept[at] as u64).collect())
             }
             _ => None,
         };
-        assert_eq!(found, wanted, "{drawn:#?}");
+        // A release in flight may yet have ended the lease: what depends on that is found later, and otherwise.
+        if kept.len() == calls.len() {
+            assert_eq!(found, wanted, "{drawn:#?}");
+        } else {
+            assert_eq!(found.is_some(), wanted.is_some(), "{found:?} {drawn:#?}");
+        }
         compared += 1;
     }
     assert!(compared > 70_000, "{compared}");
