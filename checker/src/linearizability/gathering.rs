@@ -95,6 +95,8 @@ pub struct Object<O> {
 
 struct Open {
     line: u64,
+    /// How reports call it.
+    id: u64,
     invoked: u32,
     process: u32,
     f: u32,
@@ -137,6 +139,7 @@ impl<M: Recorded> Gathering<M> {
         if entry.kind == Kind::Invoke {
             let open = Open {
                 line: entry.line,
+                id: entry.op.unwrap_or(entry.line),
                 invoked: position,
                 process,
                 f: self.functions.number(&entry.f),
@@ -168,15 +171,10 @@ impl<M: Recorded> Gathering<M> {
     /// # Errors
     /// When the model has no such operation as one that never returned.
     pub fn finish(mut self) -> Result<Gathered<M>, GatheringError> {
-        let mut open: Vec<(u64, Open)> = std::mem::take(&mut self.open).into_iter().collect();
-        open.sort_unstable_by_key(|(_, open)| open.invoked);
-        for (number, open) in open {
-            let id = if number == u64::from(open.process) {
-                open.line
-            } else {
-                number
-            };
-            self.add(open, id, Outcome::Unknown, NEVER, None)?;
+        let mut open: Vec<Open> = std::mem::take(&mut self.open).into_values().collect();
+        open.sort_unstable_by_key(|open| open.invoked);
+        for open in open {
+            self.add(open, Outcome::Unknown, NEVER, None)?;
         }
         let inserted = self.insert_what_is_due();
         for object in &mut self.objects {
@@ -227,14 +225,12 @@ impl<M: Recorded> Gathering<M> {
             Kind::Fail => (Outcome::Refused(entry.error.as_deref()), position),
             Kind::Info | Kind::Invoke => (Outcome::Unknown, NEVER),
         };
-        let id = entry.op.unwrap_or(open.line);
-        self.add(open, id, outcome, returned, Some(entry))
+        self.add(open, outcome, returned, Some(entry))
     }
 
     fn add(
         &mut self,
         open: Open,
-        id: u64,
         outcome: Outcome<'_>,
         returned: u32,
         entry: Option<&Entry<'_>>,
@@ -251,58 +247,64 @@ impl<M: Recorded> Gathering<M> {
         let Some(operation) = self.model.read(&told)? else {
             return Ok(());
         };
-        let by_itself = if M::ACTS_BY_ITSELF {
-            self.model.by_itself(&operation, &told)
-        } else {
-            None
+        let by_itself = match M::ACTS_BY_ITSELF {
+            true => self.model.by_itself(&operation, &told),
+            false => None,
         };
-        if M::ACTS_BY_ITSELF && returned != NEVER {
-            self.close_due(open.process, &operation, returned);
-        }
-        let part = self.model.partition(&operation);
-        let process = open.process;
-        let object = self.object(open.key, part);
-        if let Some((time, operation)) = by_itself {
-            let call = Call {
-                operation,
-                id,
-                process,
-                invoked: open.invoked,
-                returned: NEVER,
-                certain: false,
-            };
-            let index = self.due.len();
-            self.due.push((time, object, call));
-            if returned != NEVER {
-                self.open_due.entry(process).or_default().push(index);
-            }
-        }
         let certain = returned != NEVER;
-        self.operations += 1;
-        self.unknown += u64::from(!certain);
+        let object = self.object(open.key, self.model.partition(&operation));
         let call = Call {
             operation,
-            id,
-            process,
+            id: open.id,
+            process: open.process,
             invoked: open.invoked,
             returned,
             certain,
         };
+        if M::ACTS_BY_ITSELF && certain {
+            self.close_due(&call);
+        }
+        if let Some((time, operation)) = by_itself {
+            self.add_due(time, object, &call, operation);
+        }
+        self.operations += 1;
+        self.unknown += u64::from(!certain);
         self.objects[object].calls.push(call);
         Ok(())
     }
 
+    /// Adds what an object may do by itself from some time on, after a call that made it possible.
+    fn add_due(
+        &mut self,
+        time: u64,
+        object: usize,
+        after: &Call<M::Operation>,
+        operation: M::Operation,
+    ) {
+        if after.certain {
+            let open = self.open_due.entry(after.process).or_default();
+            open.push(self.due.len());
+        }
+        let call = Call {
+            operation,
+            returned: NEVER,
+            certain: false,
+            ..*after
+        };
+        self.due.push((time, object, call));
+    }
+
     /// Ends what objects can no longer do by themselves once a process has done this.
-    fn close_due(&mut self, process: u32, later: &M::Operation, returned: u32) {
+    fn close_due(&mut self, later: &Call<M::Operation>) {
         let (model, due) = (&self.model, &mut self.due);
-        let Some(open) = self.open_due.get_mut(&process) else {
+        let Some(open) = self.open_due.get_mut(&later.process) else {
             return;
         };
         open.retain(|&index| {
             let call = &mut due[index].2;
-            let void = model.is_void_after(&call.operation, later);
+            let void = model.is_void_after(&call.operation, &later.operation);
             if void {
-                call.returned = returned;
+                call.returned = later.returned;
             }
             !void
         });

@@ -155,7 +155,7 @@ impl Recorded for FencedRegister {
 
 #[cfg(test)]
 mod tests {
-    use super::super::laws::told;
+    use super::super::laws::{self, told};
     use super::*;
 
     const NIL: Value<'static> = Value::Nil;
@@ -172,6 +172,14 @@ mod tests {
             .try_fold(register.initial(), |state, operation| {
                 register.step(&state, operation)
             })
+    }
+
+    #[test]
+    fn operations_do_what_is_said_of_their_effects() {
+        let state = |value, fence| State { value, fence };
+        let states = [state(0, None), state(1, Some(3)), state(0, Some(4))];
+        let operations = [Operation::Read(0), Operation::Reject(2), write(1, 3)];
+        laws::effects(&FencedRegister::new(&NIL), &states, &operations);
     }
 
     #[test]

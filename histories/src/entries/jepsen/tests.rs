@@ -221,69 +221,66 @@ fn a_key_of_its_own_is_porcupines() {
     );
 }
 
+/// What is put in the place of what in [`TWO`], and how the error begins.
+const BROKEN: [(&str, &str, &str); 11] = [
+    (":ok", ":done", "line 2, column 20: unknown `:type` `done`"),
+    (
+        ":type :ok,",
+        "",
+        "line 2, column 1: the operation has no `:type`",
+    ),
+    (
+        ":f :read",
+        "",
+        "line 1, column 1: the operation has no `:f`",
+    ),
+    (
+        ":process 0",
+        "",
+        "line 1, column 1: the operation has no `:process`",
+    ),
+    (
+        "0, :type",
+        "[], :type",
+        "line 1, column 11: expected a process",
+    ),
+    (
+        ":value 3",
+        ":f 3",
+        "line 2, column 35: this key stands twice",
+    ),
+    (
+        ":value 3",
+        ":value",
+        "line 2, column 73: a key without a value",
+    ),
+    ("3,", "[3},", "line 2, column 44: expected `]`, found `}`"),
+    (
+        ":f :read",
+        ":f 3",
+        "line 1, column 32: expected a name, found 3",
+    ),
+    ("0}", "0", "line 1, column 1: a bracket or a quote"),
+    ("nil,", "\"nil,", "line 1, column 1: a bracket or a quote"),
+];
+
 #[test]
 fn what_is_broken_is_told_with_its_place() {
-    for (broken, expected) in [
-        (
-            TWO.replace(":ok", ":done"),
-            "line 2, column 20: unknown `:type` `done`",
-        ),
-        (
-            TWO.replace(":type :ok,", ""),
-            "line 2, column 1: the operation has no `:type`",
-        ),
-        (
-            TWO.replace(":f :read", ""),
-            "line 1, column 1: the operation has no `:f`",
-        ),
-        (
-            TWO.replace(":process 0", ""),
-            "line 1, column 1: the operation has no `:process`",
-        ),
-        (
-            TWO.replace("0, :type", "[], :type"),
-            "line 1, column 11: expected a process",
-        ),
-        (
-            TWO.replace(":value 3", ":f 3"),
-            "line 2, column 35: this key stands twice",
-        ),
-        (
-            TWO.replace(":value 3", ":value"),
-            "line 2, column 73: a key without a value",
-        ),
-        (
-            TWO.replace("3,", "[3},"),
-            "line 2, column 44: expected `]`, found `}`",
-        ),
-        (
-            TWO.replace(":f :read", ":f 3"),
-            "line 1, column 32: expected a name, found 3",
-        ),
-        (
-            format!("{TWO}7"),
-            "line 3, column 1: expected the map of an operation",
-        ),
-        (
-            format!("[{TWO}] {TWO}"),
-            "line 3, column 3: there is more after",
-        ),
-        (format!("{TWO}]"), "line 3, column 1: expected the map"),
-        (
-            TWO.replace("0}", "0"),
-            "line 1, column 1: a bracket or a quote",
-        ),
-        (
-            TWO.replace("nil,", "\"nil,"),
-            "line 1, column 1: a bracket or a quote",
-        ),
-    ] {
-        let error = error(&broken);
-        assert!(error.starts_with(expected), "{error}\n{broken}");
+    for (right, wrong, expected) in BROKEN {
+        let error = error(TWO.replace(right, wrong));
+        assert!(error.starts_with(expected), "{error}\n{right} as {wrong}");
     }
     let mut bytes = TWO.as_bytes().to_vec();
     bytes[75] = 0xff;
     assert!(error(bytes).starts_with("line 2, column 6: not UTF-8"));
+}
+
+#[test]
+fn what_is_more_than_operations_is_told_with_its_place() {
+    let expected = "line 3, column 1: expected the map";
+    assert!(error(format!("{TWO}7")).starts_with(expected));
+    assert!(error(format!("{TWO}]")).starts_with(expected));
+    assert!(error(format!("[{TWO}] {TWO}")).starts_with("line 3, column 3: there is more after"));
 }
 
 #[test]
