@@ -12,6 +12,9 @@
 //! - An unknown release that nothing has used may also end a later grant of its owner, even before its acquire returns.
 //!   Such a grant needs one instant of its acquire that no certain time of another covers.
 //!
+//! Of two tentative grants the later one may have been there just before the other's acquire returned; it is taken to be so, and
+//! only if it turns out to have lasted, or a refusal comes to depend on it, is the lock unclear.
+//!
 //! Of several unknown calls the oldest is used first, which leaves most to later ones. Where an unknown release and an
 //! unknown acquire could together interrupt a hold, and in a few shapes as rare, the lock is unclear: a search decides.
 

@@ -210,7 +210,7 @@ fn owner_aware(step: Step, by: u32) -> owner_aware_mutex::Operation {
 #[test]
 fn owner_aware_mutex_decides_as_brute_force_does() {
     let model = owner_aware_mutex::OwnerAwareMutex::new(true);
-    try_all(ROUNDS, 20, |random, mut shape, count| {
+    try_all(ROUNDS, 5, |random, mut shape, count| {
         shape.busy = [0, 0, 25][random.below(3) as usize];
         shape.expire = [0, 0, 5][random.below(3) as usize];
         let history = history(random, shape, |_, step, by, _| owner_aware(step, by));
@@ -223,7 +223,7 @@ fn owner_aware_mutex_decides_as_brute_force_does() {
 fn lease_mutex_decides_as_brute_force_does() {
     use lease_mutex::Operation;
     let model = lease_mutex::LeaseMutex::new(true);
-    try_all(ROUNDS, 20, |random, mut shape, count| {
+    try_all(ROUNDS, 3, |random, mut shape, count| {
         shape.busy = [0, 0, 25][random.below(3) as usize];
         shape.expire = 20;
         let history = history(random, shape, |_, step, by, grant| match step {
@@ -251,7 +251,7 @@ fn token(random: &mut Random, next: &mut u64) -> Option<u64> {
 fn fenced_mutex_decides_as_brute_force_does() {
     use fenced_mutex::Operation;
     let model = fenced_mutex::FencedMutex::new(true);
-    try_all(ROUNDS, 35, |random, mut shape, count| {
+    try_all(ROUNDS, 20, |random, mut shape, count| {
         shape.busy = [0, 0, 25][random.below(3) as usize];
         let mut next = 0;
         let drawn = history(random, shape, |random, step, by, _| match step {
@@ -281,7 +281,7 @@ fn forget_tokens<O: Clone + Forget>(history: &History<O>) -> History<O> {
 fn reentrant_mutex_decides_as_brute_force_does() {
     use reentrant_mutex::Operation;
     let model = reentrant_mutex::ReentrantMutex::new(None, false);
-    try_all(ROUNDS, 50, |random, shape, count| {
+    try_all(ROUNDS, 36, |random, shape, count| {
         let history = history(random, shape, |random, step, by, _| match step {
             Step::Acquire => Operation::Acquire(by),
             _ if random.percent(30) => Operation::Acquire(by),
@@ -295,7 +295,7 @@ fn reentrant_mutex_decides_as_brute_force_does() {
 #[test]
 fn reentrant_fenced_mutex_decides_as_brute_force_does() {
     let model = reentrant_fenced_mutex::ReentrantFencedMutex::new(None, false);
-    try_all(ROUNDS, 60, |random, shape, count| {
+    try_all(ROUNDS, 36, |random, shape, count| {
         let mut next = 0;
         let drawn = history(random, shape, |random, step, by, _| {
             let again = step != Step::Acquire && random.percent(30);
@@ -317,7 +317,7 @@ fn reentrant_fenced_mutex_decides_as_brute_force_does() {
 #[test]
 fn semaphore_decides_as_brute_force_does() {
     use semaphore::Operation;
-    try_all(ROUNDS, 50, |random, shape, count| {
+    try_all(ROUNDS, 34, |random, shape, count| {
         let model = semaphore::Semaphore::new(1 + random.below(3) as u32, false);
         let history = history(random, shape, |random, step, by, _| {
             let permits = 1 + u32::from(random.percent(20));
