@@ -3,7 +3,7 @@
 use checker::linearizability::{
     Call, Decision, History, Limits, NEVER, Violation, brute_force, linearizable,
 };
-use checker::models::{Effect, Model};
+use checker::models::{Effect, Model, Outlook};
 
 use crate::models::Made;
 
@@ -28,6 +28,17 @@ impl<M: Model> Model for WithoutClosedForm<'_, M> {
 
     fn partition(&self, operation: &M::Operation) -> u64 {
         self.0.partition(operation)
+    }
+
+    const LOOKS_AHEAD: bool = M::LOOKS_AHEAD;
+
+    fn outlook(
+        &self,
+        state: &M::State,
+        observed: &M::Operation,
+        others: &mut dyn Iterator<Item = &M::Operation>,
+    ) -> Outlook {
+        self.0.outlook(state, observed, others)
     }
 
     fn about(&self, operation: &M::Operation) -> Option<u64> {

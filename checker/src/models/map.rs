@@ -5,7 +5,7 @@ use histories::entries::Value;
 use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation, wrong_value};
 use super::text::{Piece, Text};
 use super::values::{Datum, Values};
-use super::{Effect, Model};
+use super::{Effect, Model, Outlook};
 use crate::names::Names;
 
 /// A map from keys to strings, each of them empty at first. The keys are judged one by one, so that a state is the string of
@@ -104,6 +104,32 @@ impl Model for StringMap {
             Access::Get(_) => Effect::Observes,
             Access::Put(_) => Effect::Overwrites,
             Access::Append(_) => Effect::Depends,
+        }
+    }
+
+    const LOOKS_AHEAD: bool = true;
+
+    /// A string only grows, until another is put in its place.
+    fn outlook(
+        &self,
+        state: &Text,
+        observed: &Operation,
+        others: &mut dyn Iterator<Item = &Operation>,
+    ) -> Outlook {
+        let Access::Get(found) = observed.access else {
+            return Outlook::Open;
+        };
+        let found = self.names.text(found);
+        let mut puts = others.filter_map(|other| match other.access {
+            Access::Put(string) => Some(self.names.text(string)),
+            Access::Get(_) | Access::Append(_) => None,
+        });
+        if state.begins(found) {
+            Outlook::Open
+        } else if puts.any(|put| found.starts_with(put)) {
+            Outlook::Overwritten
+        } else {
+            Outlook::Lost
         }
     }
 

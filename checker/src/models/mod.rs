@@ -110,6 +110,21 @@ pub trait Model: Sync {
         0
     }
 
+    /// Whether the [outlook](Self::outlook) is ever another than open. Operations that may change the state have to be steps from
+    /// every state then.
+    const LOOKS_AHEAD: bool = false;
+
+    /// What is to become of a state for an operation that observes to be a step, if others are steps before, in any order,
+    /// any of them more than once or not at all. A search that knows goes on from fewer states.
+    fn outlook(
+        &self,
+        _state: &Self::State,
+        _observed: &Self::Operation,
+        _others: &mut dyn Iterator<Item = &Self::Operation>,
+    ) -> Outlook {
+        Outlook::Open
+    }
+
     /// The one of many things that an operation is about, such as a grant of a lock. What is about no thing concerns all of
     /// them alike, and an operation about one does not depend on which other one a state is about. The search for a
     /// violation's calls finds fewer where there are many things and it knows of them.
@@ -137,6 +152,17 @@ pub trait Model: Sync {
     fn describe_state(&self, state: &Self::State) -> String {
         format!("{state:?}")
     }
+}
+
+/// What is to become of a state for an operation to be a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlook {
+    /// It may be a step at once or after others; or that is not plain.
+    Open,
+    /// It is one only after another that [overwrites](Effect::Overwrites) the state.
+    Overwritten,
+    /// It never is one.
+    Lost,
 }
 
 /// What an operation may do to a state.

@@ -66,6 +66,19 @@ impl Text {
         })))
     }
 
+    /// Whether another string begins with this one.
+    pub(super) fn begins(&self, other: &str) -> bool {
+        let mut end = self.summary().0;
+        let mut pieces = successors(self.0.as_ref(), |&node| node.before.as_ref());
+        end <= other.len()
+            && pieces.all(|piece| {
+                let start = end - piece.bytes.len();
+                let same = other.as_bytes()[start..end] == *piece.bytes.as_bytes();
+                end = start;
+                same
+            })
+    }
+
     /// The length and the hash.
     fn summary(&self) -> (usize, u64) {
         self.0

@@ -2,6 +2,7 @@
 //!
 //! What is behind the window is forgotten, so that memory grows with the calls in flight and not with the history.
 
+use super::ahead::View;
 use super::front::{Configuration, Front};
 use super::graph::{Graph, Place};
 use super::over::Over;
@@ -12,6 +13,9 @@ use crate::models::{Effect, Model};
 
 /// With fewer states than that nothing is thrown away.
 const STATES_KEPT: usize = 4096;
+
+/// For each configuration that there may be between two events, so many may be looked at on the way to the next one.
+const BRANCHES: usize = 16;
 
 /// How often, in events, a search asks whether it has to stop.
 const EVENTS_BETWEEN_QUESTIONS: usize = 256;
@@ -93,7 +97,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             match self.script.events[self.window.at] {
                 Event::Invoke(call) => self.invoke(call, certain[call as usize]),
                 Event::Return(call) => {
-                    if let Some(end) = self.leave(self.script.call(call), wide, leash) {
+                    if let Some(end) = self.leave(self.script.call(call), wide, certain, leash) {
                         return end;
                     }
                 }
@@ -134,7 +138,13 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
     }
 
     /// Goes past a return, unless that is the end.
-    fn leave(&mut self, returning: Pending, wide: usize, leash: &Leash<'_>) -> Option<End> {
+    fn leave(
+        &mut self,
+        returning: Pending,
+        wide: usize,
+        certain: &[bool],
+        leash: &Leash<'_>,
+    ) -> Option<End> {
         let open = |configuration: &Configuration<WORDS>| configuration.open.has(returning.slot);
         if !self.configurations.iter().any(open) {
             self.graph.examined += 1;
@@ -155,7 +165,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             self.queue
                 .retain(|configuration| configuration.owed.has(returning.slot));
         }
-        if let Some(end) = self.explore(returning, wide, leash) {
+        if let Some(end) = self.explore(returning, wide, certain, leash) {
             return Some(end);
         }
         if self.found.len() == 0 {
@@ -170,10 +180,21 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
     }
 
     /// Finds all that is past a return, from what is queued before it.
-    fn explore(&mut self, returning: Pending, wide: usize, leash: &Leash<'_>) -> Option<End> {
+    fn explore(
+        &mut self,
+        returning: Pending,
+        wide: usize,
+        certain: &[bool],
+        leash: &Leash<'_>,
+    ) -> Option<End> {
+        let most = if self.graph.lavish {
+            wide
+        } else {
+            wide.saturating_mul(BRANCHES)
+        };
         let mut at = 0;
         while at < self.queue.len() {
-            if at > wide && self.graph.lavish {
+            if at > most {
                 return Some(End::Wide);
             }
             let configuration = self.queue[at];
@@ -183,10 +204,15 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             {
                 return Some(end);
             }
+            let view = View {
+                window: &self.window,
+                script: self.script,
+                certain,
+            };
             self.graph.branch(
                 &configuration,
                 returning,
-                &self.window,
+                &view,
                 |place, next| match place {
                     Place::Past => drop(self.found.add(next)),
                     Place::Before => {
@@ -210,6 +236,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
         live.sort_unstable();
         live.dedup();
         let renumbered = self.graph.steps.keep(&live);
+        self.graph.overwritten.clear();
         for configuration in &mut self.configurations {
             configuration.state = renumbered[&configuration.state];
         }

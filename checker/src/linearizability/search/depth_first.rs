@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 
+use super::ahead::View;
 use super::breadth_first::BreadthFirst;
 use super::front::Configuration;
 use super::graph::{Graph, Place};
@@ -53,10 +54,15 @@ pub(super) fn search<M: Model, const WORDS: usize>(
         deepest = deepest.max(window.at);
         let before = window.at as u32;
         if returning.effect != Effect::Observes || configuration.owed.has(returning.slot) {
+            let view = View {
+                window: &window,
+                script,
+                certain: &script.certain,
+            };
             graph.branch(
                 &configuration,
                 returning,
-                &window,
+                &view,
                 |place, next| match place {
                     Place::Before => found.push((before, next)),
                     Place::Past => found.push((before + 1, next)),

@@ -11,10 +11,12 @@
 //! - Of equal calls the one that returns first takes effect first.
 //! - A call that need not take effect does so only where it changes the state.
 
+use super::ahead::View;
 use super::front::Configuration;
 use super::script::{Pending, Window};
 use super::steps::{FORBIDDEN, Steps};
-use crate::models::{Effect, Model};
+use crate::models::{Effect, Model, Outlook};
+use crate::names::Map;
 
 /// What is remembered of a kind while the calls in flight are gone through: twice the round in which it was met last, and one
 /// more if one of those met in that round was owed. As plain zeros, these cost nothing until they are met: there may be as
@@ -35,6 +37,9 @@ pub(super) struct Graph<'m, M: Model, const WORDS: usize> {
     round: Mark,
     /// How many configurations were looked at.
     pub(super) examined: u64,
+    /// The state that stands for all that will be overwritten before anything is observed of them, by the place and the call that
+    /// wants it so.
+    pub(super) overwritten: Map<(usize, u32), u32>,
     /// Whether a call that never returns may take effect any number of times. More is possible then, and much of it is alike:
     /// a history for which even that is not enough is refuted at once, however many outcomes are unknown.
     pub(super) lavish: bool,
@@ -47,6 +52,7 @@ impl<'m, M: Model, const WORDS: usize> Graph<'m, M, WORDS> {
             steps,
             round: 0,
             examined: 0,
+            overwritten: Map::default(),
             lavish: false,
         }
     }
@@ -91,14 +97,15 @@ impl<'m, M: Model, const WORDS: usize> Graph<'m, M, WORDS> {
         &mut self,
         configuration: &Configuration<WORDS>,
         returning: Pending,
-        window: &Window,
+        view: &View<'_>,
         mut next: impl FnMut(Place, Configuration<WORDS>),
     ) {
         self.examined += 1;
         self.round = self.round.wrapping_add(2);
-        for call in window.calls() {
+        for call in view.window.calls() {
             if self.may_go_first(configuration, call)
-                && let Some(to) = self.take(configuration, call, window)
+                && let Some(to) = self.take(configuration, call, view.window)
+                && let Some(to) = self.keep(to, view)
             {
                 let released =
                     configuration.owed.has(returning.slot) && !to.owed.has(returning.slot);
@@ -112,6 +119,27 @@ impl<'m, M: Model, const WORDS: usize> Graph<'m, M, WORDS> {
                 }
             }
         }
+    }
+
+    /// A configuration if it is worth going on from, in the state that stands for all that are as good.
+    fn keep(
+        &mut self,
+        mut configuration: Configuration<WORDS>,
+        view: &View<'_>,
+    ) -> Option<Configuration<WORDS>> {
+        let Some(ahead) = &view.script.ahead else {
+            return Some(configuration);
+        };
+        match ahead.outlook(&self.steps, &configuration, view) {
+            (Outlook::Open, _) => {}
+            (Outlook::Lost, _) => return None,
+            (Outlook::Overwritten, wanted) => {
+                let place = (view.window.at, wanted);
+                let stands_for_all = self.overwritten.entry(place);
+                configuration.state = *stands_for_all.or_insert(configuration.state);
+            }
+        }
+        Some(configuration)
     }
 
     /// Whether no equal call in flight is to be preferred to this one. To be asked of the calls in their order.

@@ -4,6 +4,7 @@
 //! became of the calls in flight. [`breadth_first`] has all configurations of one moment and forgets the earlier ones;
 //! where they become many, [`depth_first`] goes on from there beside it, and whoever is done first has the answer.
 
+mod ahead;
 mod breadth_first;
 mod core;
 mod depth_first;
@@ -165,13 +166,39 @@ impl<M: Model> Sought<'_, M> {
     }
 
     /// Where a history that is refuted at a position stops to be linearizable: there, or before it.
-    fn prefix<const WORDS: usize>(&self, refuted: u32) -> u32 {
+    fn end_before<const WORDS: usize>(&self, refuted: u32) -> u32 {
         let script = Script::new(self.history, self.kinds, refuted - 1);
-        match search_with::<M, WORDS>(Steps::new(self.model, self.kinds), &script, self.limits) {
-            (End::Dead(event), _) => self.position(&script, event),
-            (End::Refuted(event), _) => self.prefix::<WORDS>(self.position(&script, event)),
+        match self.search_in::<WORDS>(&script) {
+            End::Dead(event) => self.end_after::<WORDS>(&script, event),
+            End::Refuted(event) => self.end_before::<WORDS>(self.position(&script, event)),
             _ => refuted,
         }
+    }
+
+    /// Where a history stops to be linearizable that no configuration gets past an event of: there, or at what was seen ahead.
+    fn end_after<const WORDS: usize>(&self, script: &Script, dead: usize) -> u32 {
+        let Some(ahead) = &script.ahead else {
+            return self.position(script, dead);
+        };
+        let seen = &script.events[dead..=ahead.seen_from(dead).max(dead)];
+        let returns = seen.iter().filter_map(|event| match *event {
+            Event::Return(call) => Some(self.history.calls()[call as usize].returned),
+            Event::Invoke(_) => None,
+        });
+        let returns: Vec<u32> = returns.collect();
+        let has_order = |&until: &u32| {
+            let script = Script::new(self.history, self.kinds, until);
+            !matches!(
+                self.search_in::<WORDS>(&script),
+                End::Dead(_) | End::Refuted(_)
+            )
+        };
+        let at = returns.partition_point(has_order);
+        returns[at.min(returns.len() - 1)]
+    }
+
+    fn search_in<const WORDS: usize>(&self, script: &Script) -> End {
+        search_with::<M, WORDS>(Steps::new(self.model, self.kinds), script, self.limits).0
     }
 
     fn position(&self, script: &Script, event: usize) -> u32 {
@@ -185,10 +212,12 @@ impl<M: Model> Sought<'_, M> {
         let steps = Steps::new(self.model, self.kinds);
         match search_with::<M, WORDS>(steps, self.script, self.limits) {
             (End::Through, _) => Decision::Linearizable,
-            (End::Dead(event), _) => self.violated::<WORDS>(self.position(self.script, event)),
+            (End::Dead(event), _) => {
+                self.violated::<WORDS>(self.end_after::<WORDS>(self.script, event))
+            }
             (End::Refuted(event), _) => {
                 let refuted = self.position(self.script, event);
-                self.violated::<WORDS>(self.prefix::<WORDS>(refuted))
+                self.violated::<WORDS>(self.end_before::<WORDS>(refuted))
             }
             (End::Limit(reason), reached) => Decision::Unknown {
                 reason,

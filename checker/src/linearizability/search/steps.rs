@@ -1,6 +1,6 @@
 //! A model's steps, each computed once.
 
-use crate::models::{Effect, Model};
+use crate::models::{Effect, Model, Outlook};
 use crate::names::Map;
 
 /// Stands for a step that the model does not allow.
@@ -127,6 +127,19 @@ impl<'m, M: Model> Steps<'m, M> {
     /// What a state is about.
     pub(super) fn about(&self, state: u32) -> Option<u64> {
         self.model.about_state(&self.states[state as usize])
+    }
+
+    /// What is to become of a state for an operation of a kind to be a step, among others of some kinds.
+    pub(super) fn outlook(
+        &self,
+        state: u32,
+        kind: u32,
+        others: &mut dyn Iterator<Item = u32>,
+    ) -> Outlook {
+        let state = &self.states[state as usize];
+        let mut others = others.map(|kind| self.kinds.operation(kind));
+        let observed = self.kinds.operation(kind);
+        self.model.outlook(state, observed, &mut others)
     }
 
     fn number(&mut self, state: M::State) -> u32 {

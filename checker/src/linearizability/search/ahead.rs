@@ -1,0 +1,142 @@
+//! What a history tells ahead: the operations that will have observed something, which no order can do without.
+//!
+//! A state from which one of them cannot come to be a step ([`Model::outlook`]) need not be gone on from; and states that are all
+//! overwritten before anything is observed of them are one. Of a string that is appended to and read, whole orders of appends
+//! are left out that way as soon as a read is near that shows another, or a put that nobody reads before.
+
+use super::front::Configuration;
+use super::script::{Event, Script, Window};
+use super::steps::Steps;
+use crate::models::{Effect, Model, Outlook};
+
+/// So many observations, those that return next, are held against a state.
+const NEAR: usize = 4;
+
+/// The observations of a history, in the order of their returns.
+pub(super) struct Ahead {
+    observations: Vec<Observation>,
+    /// Of each event: the first observation that returns there or later.
+    next: Vec<u32>,
+}
+
+/// An operation that observes, with the events at which it begins and returns.
+struct Observation {
+    call: u32,
+    invoked: usize,
+    returned: usize,
+    /// Those that begin before it returns, and return later.
+    beside: Vec<u32>,
+}
+
+/// What is seen from a configuration.
+pub(super) struct View<'a> {
+    pub(super) window: &'a Window,
+    pub(super) script: &'a Script,
+    /// Which calls are certain.
+    pub(super) certain: &'a [bool],
+}
+
+impl Ahead {
+    pub(super) fn of(script: &Script) -> Ahead {
+        let mut invoked = vec![0; script.certain.len()];
+        let mut in_flight: Vec<u32> = Vec::new();
+        let (mut observations, mut next) = (Vec::new(), Vec::new());
+        for (at, event) in script.events.iter().enumerate() {
+            next.push(observations.len() as u32);
+            let (Event::Invoke(call) | Event::Return(call)) = *event;
+            if script.call(call).effect != Effect::Observes {
+                continue;
+            }
+            if *event == Event::Invoke(call) {
+                invoked[call as usize] = at;
+                in_flight.push(call);
+                continue;
+            }
+            in_flight.retain(|other| *other != call);
+            observations.push(Observation {
+                call,
+                invoked: invoked[call as usize],
+                returned: at,
+                beside: in_flight.clone(),
+            });
+        }
+        Ahead { observations, next }
+    }
+
+    /// The last event that anything was seen of up to an event.
+    pub(super) fn seen_from(&self, event: usize) -> usize {
+        let after = self.observations[self.next[event] as usize..].iter();
+        after.take(NEAR).last().map_or(event, |seen| seen.returned)
+    }
+
+    /// What is to become of a configuration at the view's place; where that is to be overwritten, the call as well that wants it.
+    pub(super) fn outlook<M: Model, const WORDS: usize>(
+        &self,
+        steps: &Steps<'_, M>,
+        configuration: &Configuration<WORDS>,
+        view: &View<'_>,
+    ) -> (Outlook, u32) {
+        let from = self.next[view.window.at] as usize;
+        let near = self.observations[from..].iter().zip(from..).take(NEAR);
+        let mut first = None;
+        for (seen, at) in near.filter(|(seen, _)| view.wants(configuration, seen)) {
+            let outlook = view.outlook(steps, configuration, seen);
+            if outlook == Outlook::Lost {
+                return (outlook, seen.call);
+            }
+            first = first.or(Some((outlook, at)));
+        }
+        let Some((Outlook::Overwritten, at)) = first else {
+            return (Outlook::Open, 0);
+        };
+        // Whoever may observe before that: also those that this configuration does not need, for another one may.
+        let seen = &self.observations[at];
+        let earlier = self.observations[from..at].iter().map(|seen| seen.call);
+        let none_observes = earlier
+            .chain(seen.beside.iter().copied())
+            .filter(|&call| view.certain[call as usize])
+            .all(|call| {
+                let kind = view.script.call(call).kind;
+                let outlook = steps.outlook(configuration.state, kind, &mut std::iter::empty());
+                outlook == Outlook::Lost
+            });
+        match none_observes {
+            true => (Outlook::Overwritten, seen.call),
+            false => (Outlook::Open, 0),
+        }
+    }
+}
+
+impl View<'_> {
+    /// Whether a configuration has yet to come to an observation.
+    fn wants<const WORDS: usize>(
+        &self,
+        configuration: &Configuration<WORDS>,
+        seen: &Observation,
+    ) -> bool {
+        let in_flight = seen.invoked < self.window.at;
+        let slot = self.script.call(seen.call).slot;
+        self.certain[seen.call as usize] && (!in_flight || configuration.owed.has(slot))
+    }
+
+    /// What is to become of a state for an observation to be made that is wanted.
+    fn outlook<M: Model, const WORDS: usize>(
+        &self,
+        steps: &Steps<'_, M>,
+        configuration: &Configuration<WORDS>,
+        seen: &Observation,
+    ) -> Outlook {
+        let open = self
+            .window
+            .calls()
+            .filter(|call| configuration.open.has(call.slot));
+        let to_come = self.script.events[self.window.at..seen.returned].iter();
+        let to_come = to_come.filter_map(|event| match *event {
+            Event::Invoke(call) => Some(self.script.call(call)),
+            Event::Return(_) => None,
+        });
+        let mut others = open.copied().chain(to_come).map(|call| call.kind);
+        let kind = self.script.call(seen.call).kind;
+        steps.outlook(configuration.state, kind, &mut others)
+    }
+}
