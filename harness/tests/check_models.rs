@@ -132,7 +132,7 @@ fn what_cannot_be_judged_is_told_with_line_and_column() {
     says(
         &fencepost(&["check", &twice]),
         65,
-        &["twice.edn:4", "was not invoked"],
+        &["twice.edn:4", "is not in flight"],
     );
     let queue = saved(
         folder.path(),

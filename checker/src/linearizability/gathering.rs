@@ -23,12 +23,27 @@ pub enum GatheringError {
         line: u64,
     },
     /// An operation returned that nobody invoked.
-    #[error("`{f}` of process {process} returns and was not invoked")]
+    #[error(
+        "`{f}` of process {process} returns and is not in flight: it was not invoked, or has returned before, or its time is \
+         earlier than that of its invocation"
+    )]
     Uninvoked {
         /// The process.
         process: String,
         /// What returned.
         f: String,
+    },
+    /// An operation returned as another one.
+    #[error("process {process} returns `{f}`, and what it invoked in line {line} is `{invoked}`")]
+    OtherOperation {
+        /// The process.
+        process: String,
+        /// What returned.
+        f: String,
+        /// What was invoked.
+        invoked: String,
+        /// The line of its invocation.
+        line: u64,
     },
     /// The model has no such operation.
     #[error(transparent)]
@@ -218,11 +233,20 @@ impl<M: Recorded> Gathering<M> {
         entry: &Entry<'_>,
         position: u32,
     ) -> Result<(), GatheringError> {
+        let invoked = self.functions.text(open.f);
+        if entry.f != invoked {
+            return Err(GatheringError::OtherOperation {
+                process: entry.process.to_string(),
+                f: entry.f.to_string(),
+                invoked: invoked.to_owned(),
+                line: open.line,
+            });
+        }
         let nothing = self.nil_read_tells_nothing && entry.f == "read" && entry.value == Value::Nil;
         let (outcome, returned) = match entry.kind {
             Kind::Ok if nothing => return Ok(()),
             Kind::Ok => (Outcome::Done(&entry.value), position),
-            Kind::Fail => (Outcome::Refused(entry.error.as_deref()), position),
+            Kind::Fail => (Outcome::refused(entry.error.as_deref()), position),
             Kind::Info | Kind::Invoke => (Outcome::Unknown, NEVER),
         };
         self.add(open, outcome, returned, Some(entry))

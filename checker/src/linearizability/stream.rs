@@ -11,7 +11,7 @@ use crate::closed_forms::{Found, Kind};
 use crate::linearizability::judge::{Finding, Judge, Judgement, Outcome as Judged, Proof};
 use crate::linearizability::{GatheringError, Limits};
 use crate::models::locking::{self, Attempt, Owner, Owners, Verb};
-use crate::models::{Outcome, Setup, Told, Values};
+use crate::models::{Misfit, Outcome, Setup, Told, Values};
 use crate::names::Names;
 
 /// The locks of a history.
@@ -69,7 +69,11 @@ impl Stream {
             token: None,
             validity: None,
         };
-        let verb = Verb::of("streamed lock", &told)?;
+        if matches!(told.f, "extend" | "renew") {
+            let why = format!("`{}` is not judged in a stream: leave out --stream", told.f);
+            return Err(Misfit(why).into());
+        }
+        let verb = Verb::of("lock in a stream", &told)?;
         let call = InFlight {
             verb,
             lock: self.keys.number(entry.key.as_ref().unwrap_or(&Value::Nil)),
@@ -92,10 +96,10 @@ impl Stream {
         }
     }
 
-    fn complete(&mut self, call: InFlight, entry: &Entry<'_>) {
+    fn complete(&mut self, call: InFlight, entry: &Entry<'_>) -> Result<(), GatheringError> {
         let outcome = match entry.kind {
             EntryKind::Ok => Outcome::Done(&entry.value),
-            EntryKind::Fail => Outcome::Refused(entry.error.as_deref()),
+            EntryKind::Fail => Outcome::refused(entry.error.as_deref()),
             EntryKind::Info | EntryKind::Invoke => Outcome::Unknown,
         };
         let told = Told {
@@ -107,6 +111,14 @@ impl Stream {
             token: entry.token,
             validity: entry.validity,
         };
+        if Verb::of("lock in a stream", &told)? != call.verb {
+            return Err(GatheringError::OtherOperation {
+                process: entry.process.to_string(),
+                f: entry.f.to_string(),
+                invoked: call.verb.name().to_owned(),
+                line: call.line,
+            });
+        }
         let attempt = call.verb.attempt(&told, self.refusals_count);
         let unknown = outcome == Outcome::Unknown;
         self.operations += u64::from(attempt != Attempt::Nothing);
@@ -116,11 +128,15 @@ impl Stream {
             (Verb::Acquire, Attempt::Nothing) => self.locks.acquire_failed(lock, owner),
             (Verb::Acquire, Attempt::Busy) => self.locks.busy(lock, owner),
             (Verb::Acquire, Attempt::Granted) if self.kind == Kind::Lease => {
-                self.leased(call, &told)
+                self.leased(call, &told)?;
             }
             (Verb::Acquire, Attempt::Granted) if unknown => self.locks.acquire_unknown(lock, owner),
             (Verb::Acquire, Attempt::Granted) => {
-                self.locks.acquired(lock, owner, locking::token(&told))
+                let token = match self.kind {
+                    Kind::Fenced => locking::token(&told)?,
+                    Kind::OwnerAware | Kind::Lease => None,
+                };
+                self.locks.acquired(lock, owner, token);
             }
             (Verb::Release, Attempt::Granted) if unknown => self.locks.release_unknown(lock, owner),
             (Verb::Release, Attempt::Granted) => self.locks.released(lock, owner),
@@ -128,24 +144,26 @@ impl Stream {
                 self.locks.release_failed(lock, owner)
             }
         }
+        Ok(())
     }
 
     /// A lease was granted, or may have been. Of one that was over before it was told, nobody remembers whether the lock
     /// was free when it was over; it counts as one of unknown outcome.
-    fn leased(&mut self, call: InFlight, told: &Told<'_>) {
+    fn leased(&mut self, call: InFlight, told: &Told<'_>) -> Result<(), GatheringError> {
         let InFlight {
             lock, owner, id, ..
         } = call;
-        let validity = locking::validity(told);
+        let validity = locking::validity(told)?;
         if told.outcome == Outcome::Unknown || validity.is_some_and(|until| until <= self.time) {
             self.locks.acquire_unknown(lock, owner);
             self.locks.validity_over(lock, owner, id);
-            return;
+            return Ok(());
         }
         self.locks.acquired(lock, owner, None);
         if let Some(until) = validity {
             self.clock.push(Reverse((until, lock, owner, id)));
         }
+        Ok(())
     }
 
     /// Lets leases end whose validity is over at a time.
@@ -199,7 +217,7 @@ impl Judge for Stream {
             return self.invoke(entry, process);
         }
         match self.in_flight[process as usize].take() {
-            Some(call) => self.complete(call, entry),
+            Some(call) => self.complete(call, entry)?,
             None if entry.kind == EntryKind::Info => {}
             None => {
                 return Err(GatheringError::Uninvoked {

@@ -2,7 +2,7 @@
 
 use histories::entries::Value;
 
-use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation, wrong_value};
+use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation, written, wrong_value};
 use super::values::{Datum, Values};
 use super::{Effect, Model};
 use crate::closed_forms::zones;
@@ -131,7 +131,7 @@ impl Recorded for CasRegister {
         Ok(match (told.f, told.outcome) {
             ("read", Outcome::Done(value)) => Some(Operation::Read(self.values.number(value))),
             ("write", Outcome::Done(_) | Outcome::Unknown) => {
-                Some(Operation::Write(self.values.number(told.input)))
+                Some(Operation::Write(self.values.number(written(told)?)))
             }
             ("read" | "write", _) => None,
             ("cas", _) => self.cas(told)?,

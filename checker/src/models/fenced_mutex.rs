@@ -132,7 +132,7 @@ impl Recorded for FencedMutex {
             (_, Attempt::Busy) => Some(Operation::Busy(by)),
             (Verb::Acquire, Attempt::Granted) => Some(Operation::Acquire {
                 by,
-                token: token(told),
+                token: token(told)?,
             }),
             (Verb::Release, Attempt::Granted) => Some(Operation::Release(by)),
         })

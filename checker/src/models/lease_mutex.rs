@@ -30,6 +30,8 @@ pub struct LeaseMutex {
     refusals_count: bool,
     /// Whose each grant is.
     grants: Vec<Owner>,
+    /// Until when each of them was valid at last, as far as that was told.
+    valid: Vec<u64>,
     /// For each owner its latest grant and that grant's latest lease.
     latest: Vec<Option<(Grant, u32)>>,
 }
@@ -75,6 +77,7 @@ impl LeaseMutex {
     fn grant(&mut self, by: Owner) -> Grant {
         let grant = self.grants.len() as Grant;
         self.grants.push(by);
+        self.valid.push(0);
         let by = by as usize;
         if self.latest.len() <= by {
             self.latest.resize(by + 1, None);
@@ -87,6 +90,14 @@ impl LeaseMutex {
     fn latest(&mut self, by: Owner) -> (Grant, u32) {
         let known = self.latest.get(by as usize).copied().flatten();
         known.unwrap_or_else(|| (self.grant(by), 0))
+    }
+
+    /// Keeps until when a grant is valid, if that is told.
+    fn tell_validity(&mut self, grant: Grant, told: &Told<'_>) -> Result<(), Misfit> {
+        if let Some(until) = validity(told)? {
+            self.valid[grant as usize] = until;
+        }
+        Ok(())
     }
 
     fn name(&self, grant: Grant) -> String {
@@ -170,6 +181,7 @@ impl Recorded for LeaseMutex {
             if matches!(told.outcome, Outcome::Refused(_)) {
                 return Ok(None);
             }
+            self.tell_validity(grant, told)?;
             self.latest[by as usize] = Some((grant, lease + 1));
             let lease = lease + 1;
             return Ok(Some(Operation::Extend { grant, lease }));
@@ -180,17 +192,22 @@ impl Recorded for LeaseMutex {
         Ok(match (verb, verb.attempt(told, self.refusals_count)) {
             (_, Attempt::Nothing) => None,
             (_, Attempt::Busy) => Some(Operation::Busy(by)),
-            (Verb::Acquire, Attempt::Granted) => Some(Operation::Acquire(self.grant(by))),
+            (Verb::Acquire, Attempt::Granted) => {
+                let grant = self.grant(by);
+                self.tell_validity(grant, told)?;
+                Some(Operation::Acquire(grant))
+            }
             (Verb::Release, Attempt::Granted) => Some(Operation::Release(self.latest(by).0)),
         })
     }
 
     /// The end of the lease, from the end of its validity on. One of unknown outcome has a validity that nobody learned:
-    /// it may end at any time.
+    /// it may end at any time, but an extension does not shorten what it extends.
     fn by_itself(&self, operation: &Operation, told: &Told<'_>) -> Option<(u64, Operation)> {
-        let from = match told.outcome {
-            Outcome::Unknown => 0,
-            _ => validity(told)?,
+        let from = match (told.outcome, operation) {
+            (Outcome::Unknown, Operation::Extend { grant, .. }) => self.valid[*grant as usize],
+            (Outcome::Unknown, _) => 0,
+            _ => validity(told).ok().flatten()?,
         };
         let (grant, lease) = match *operation {
             Operation::Acquire(grant) => (grant, 0),

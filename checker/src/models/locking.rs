@@ -2,7 +2,7 @@
 
 use histories::entries::Value;
 
-use super::recorded::{Misfit, Outcome, Told, no_operation};
+use super::recorded::{Misfit, Outcome, Told, no_operation, wrong_value};
 use crate::names::Names;
 
 /// An owner, as a number: from 0 on, in the order in which they were first met.
@@ -63,6 +63,14 @@ impl Verb {
         }
     }
 
+    /// As our histories call it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Verb::Acquire => "acquire",
+            Verb::Release => "release",
+        }
+    }
+
     /// What came of it. A refusal counts only where the model wants it to.
     pub(crate) fn attempt(self, told: &Told<'_>, refusals_count: bool) -> Attempt {
         match (self, told.outcome) {
@@ -73,24 +81,40 @@ impl Verb {
     }
 }
 
-/// The fencing token that a grant came with.
-pub(crate) fn token(told: &Told<'_>) -> Option<u64> {
+/// The fencing token that a grant came with; `None` for one of unknown outcome.
+///
+/// # Errors
+/// When a grant that was made tells no token: what is not told cannot be found to fall.
+pub(crate) fn token(told: &Told<'_>) -> Result<Option<u64>, Misfit> {
     let Outcome::Done(value) = told.outcome else {
-        return None;
+        return Ok(None);
     };
-    let named = || value.get("fence").or_else(|| value.get("token"));
-    told.token
-        .or_else(|| number(value))
-        .or_else(|| named().and_then(number))
+    let named = value.get("fence").or_else(|| value.get("token"));
+    let token = told.token.or_else(|| number(named.unwrap_or(value)));
+    let wanted = "a token: a whole number from 0 on, or a map with one under `fence` or `token`";
+    token
+        .map(Some)
+        .ok_or_else(|| wrong_value(wanted, told, value))
 }
 
-/// Until when a grant may be relied on.
-pub(crate) fn validity(told: &Told<'_>) -> Option<u64> {
+/// Until when a grant may be relied on, if it tells.
+///
+/// # Errors
+/// When it tells something else than a time.
+pub(crate) fn validity(told: &Told<'_>) -> Result<Option<u64>, Misfit> {
     let Outcome::Done(value) = told.outcome else {
-        return None;
+        return Ok(None);
     };
     let named = value.get("validity").or_else(|| value.get("expires"));
-    told.validity.or_else(|| named.and_then(number))
+    match (told.validity, named) {
+        (Some(until), _) => Ok(Some(until)),
+        (None, None | Some(Value::Nil)) => Ok(None),
+        (None, Some(until)) => {
+            let wanted = "a validity in nanoseconds, on the clock of `time`";
+            let until = number(until).ok_or_else(|| wrong_value(wanted, told, value))?;
+            Ok(Some(until))
+        }
+    }
 }
 
 fn number(value: &Value<'_>) -> Option<u64> {
@@ -123,6 +147,7 @@ mod tests {
         Value::Map(vec![(Value::Keyword(key.into()), value)])
     }
 
+    const NIL: Value<'static> = Value::Nil;
     const DONE: Outcome<'static> = Outcome::Done(&Value::Nil);
 
     #[test]
@@ -151,6 +176,23 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_is_known_by_the_name_of_its_error() {
+        let named = [
+            "busy",
+            "[:busy]",
+            "[:busy \"c2 holds it\"]",
+            "[\"busy\", 3]",
+        ];
+        for error in named {
+            assert_eq!(
+                Outcome::refused(Some(error)),
+                Outcome::Refused(Some("busy"))
+            );
+        }
+        assert_eq!(Outcome::refused(None), Outcome::Refused(None));
+    }
+
+    #[test]
     fn refusals_are_nothing_unless_they_are_to_count() {
         let busy = Outcome::Refused(Some("busy"));
         let mut model = OwnerAwareMutex::new(false);
@@ -160,16 +202,25 @@ mod tests {
     #[test]
     fn tokens_stand_apart_or_in_the_value() {
         let mut model = fenced_mutex::FencedMutex::new(false);
-        for (value, wanted) in [
-            (Value::Integer(3), Some(3)),
-            (map("fence", Value::Integer(4)), Some(4)),
-            (map("token", Value::Integer(5)), Some(5)),
-            (Value::Nil, None),
+        let mut read = |outcome: Outcome<'_>| model.read(&told("acquire", &NIL, outcome));
+        let acquire = |token| Ok(Some(fenced_mutex::Operation::Acquire { by: 0, token }));
+        for (value, token) in [
+            (Value::Integer(3), 3),
+            (map("fence", Value::Integer(4)), 4),
+            (map("token", Value::Integer(5)), 5),
         ] {
-            let operation = model.read(&told("acquire", &Value::Nil, Outcome::Done(&value)));
-            let (by, token) = (0, wanted);
-            let wanted = fenced_mutex::Operation::Acquire { by, token };
-            assert_eq!(operation, Ok(Some(wanted)));
+            assert_eq!(read(Outcome::Done(&value)), acquire(Some(token)));
+        }
+        assert_eq!(read(Outcome::Unknown), acquire(None));
+        let text = Value::Text("5".into());
+        for value in [
+            Value::Nil,
+            Value::Integer(-1),
+            map("fence", text.clone()),
+            text,
+        ] {
+            let misfit = read(Outcome::Done(&value)).unwrap_err().to_string();
+            assert!(misfit.starts_with("`acquire` wants a token"), "{misfit}");
         }
     }
 
@@ -199,6 +250,9 @@ mod tests {
         );
         let extended = Operation::Extend { grant: 0, lease: 1 };
         assert_eq!(read("extend", DONE), (extended, ends(70, 0, 1)));
+        let extended = Operation::Extend { grant: 0, lease: 2 };
+        let unknown = read("extend", Outcome::Unknown);
+        assert_eq!(unknown, (extended, ends(70, 0, 2)));
         assert_eq!(read("release", DONE), (Operation::Release(0), None));
         let unknown = read("acquire", Outcome::Unknown);
         assert_eq!(unknown, (Operation::Acquire(1), ends(0, 1, 0)));

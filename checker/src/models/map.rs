@@ -2,7 +2,7 @@
 
 use histories::entries::Value;
 
-use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation, wrong_value};
+use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation, written, wrong_value};
 use super::text::{Piece, Text};
 use super::values::{Datum, Values};
 use super::{Effect, Model, Outlook};
@@ -158,10 +158,10 @@ impl Recorded for StringMap {
         let access = match (told.f, told.outcome) {
             ("get", Outcome::Done(value)) => Access::Get(self.string(told, value)?),
             ("put", Outcome::Done(_) | Outcome::Unknown) => {
-                Access::Put(self.string(told, told.input)?)
+                Access::Put(self.string(told, written(told)?)?)
             }
             ("append", Outcome::Done(_) | Outcome::Unknown) => {
-                Access::Append(self.string(told, told.input)?)
+                Access::Append(self.string(told, written(told)?)?)
             }
             ("get" | "put" | "append", _) => return Ok(None),
             _ => return Err(no_operation("map", &["get", "put", "append"], told)),

@@ -62,6 +62,21 @@ pub enum Outcome<'a> {
     Unknown,
 }
 
+impl<'a> Outcome<'a> {
+    /// That of an operation that failed: its error is a name, or a vector that begins with one, as in Jepsen's histories.
+    pub(crate) fn refused(error: Option<&'a str>) -> Outcome<'a> {
+        let name = |error: &'a str| match error.strip_prefix('[') {
+            Some(inner) => {
+                let inner = inner.trim_start_matches([':', '"', ' ']);
+                let end = inner.find([' ', ',', '"', ']']).unwrap_or(inner.len());
+                &inner[..end]
+            }
+            None => error,
+        };
+        Outcome::Refused(error.map(name))
+    }
+}
+
 /// Why an entry is none of a model's operations, as a fragment: ``a mutex has no operation `enqueue` ``.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -75,6 +90,20 @@ pub(super) fn no_operation(model: &str, known: &[&str], told: &Told<'_>) -> Misf
         told.f,
         known.join(", ")
     ))
+}
+
+/// What an operation wrote: what went in. If that is nil it is what came out, as Jepsen's checkers read it.
+///
+/// # Errors
+/// When something else came out than went in.
+pub(super) fn written<'a>(told: &Told<'a>) -> Result<&'a Value<'a>, Misfit> {
+    match told.outcome {
+        Outcome::Done(value) if *told.input == Value::Nil => Ok(value),
+        Outcome::Done(value) if *value != Value::Nil && value != told.input => Err(Misfit(
+            format!("`{}` of {} returns as one of {value}", told.f, told.input),
+        )),
+        _ => Ok(told.input),
+    }
 }
 
 /// The misfit of an operation whose value is of no use.

@@ -175,7 +175,7 @@ impl Recorded for ReentrantFencedMutex {
             (_, Attempt::Busy) => Some(Operation::Busy(by)),
             (Verb::Acquire, Attempt::Granted) => Some(Operation::Acquire {
                 by,
-                token: token(told),
+                token: token(told)?,
             }),
             (Verb::Release, Attempt::Granted) => Some(Operation::Release(by)),
         })

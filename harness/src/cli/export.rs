@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
+use histories::Ending;
 use histories::entries::{Entries, Export};
 
 use super::histories as paths;
@@ -57,6 +58,12 @@ pub fn export(arguments: &ExportArguments) -> Result<Exit> {
         }
     }
     export.finish()?.flush()?;
+    if let Some(Ending::Truncated { .. }) = entries.ending() {
+        eprintln!(
+            "note: {} is cut: its export looks as if nothing came after",
+            path.display()
+        );
+    }
     if written == 0 {
         return Err(UsageError(format!(
             "{}: there is none of these operations to export",

@@ -189,10 +189,13 @@ impl fmt::Display for Grant<'_, '_> {
             return write!(f, "{}", entry.value);
         }
         let client = Value::Text(entry.process.as_ref().into());
-        match entry.token {
-            Some(token) => write!(f, "{{:client {client}, :fence {token}}}"),
-            None => write!(f, "{{:client {client}}}"),
+        write!(f, "{{:client {client}")?;
+        for (name, number) in [("fence", entry.token), ("validity", entry.validity)] {
+            if let Some(number) = number {
+                write!(f, ", :{name} {number}")?;
+            }
         }
+        f.write_str("}")
     }
 }
 
@@ -253,9 +256,9 @@ mod tests {
     }
 
     #[test]
-    fn grants_are_maps_with_client_and_fence() {
+    fn grants_are_maps_with_client_fence_and_validity() {
         let mut granted = entry("c1", Some(4), Kind::Ok, "acquire");
-        granted.token = Some(3);
+        (granted.token, granted.validity) = (Some(3), Some(90));
         let extend = entry("c1", Some(5), Kind::Invoke, "extend");
         let others = entry("0", None, Kind::Invoke, "acquire");
         let text = export(&[granted, extend, others]);
@@ -265,7 +268,11 @@ mod tests {
             .collect();
         assert_eq!(
             values,
-            ["{:client \"c1\", :fence 3}}", "{:client \"c1\"}}", "nil}"]
+            [
+                "{:client \"c1\", :fence 3, :validity 90}}",
+                "{:client \"c1\"}}",
+                "nil}"
+            ]
         );
     }
 

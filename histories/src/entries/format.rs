@@ -68,6 +68,9 @@ pub(super) fn of_start(start: &[u8], ended: bool) -> Option<Result<Format, &'sta
         Told::Format(format) => Some(Ok(format)),
         Told::Later => None,
         Told::Nothing if is_log(start) => Some(Ok(Format::PorcupineEtcd)),
+        Told::Nothing if ended && start.starts_with("\u{feff}".as_bytes()) => Some(Err(
+            "it begins with a byte order mark, which is of no format that is known: take that away",
+        )),
         Told::Nothing if ended => Some(Err("it begins as none of the formats that are known")),
         Told::Nothing => None,
     }

@@ -94,9 +94,17 @@ fn entries_that_fit_nothing_are_refused() {
     );
     let told = error(&unasked).expect("nothing was asked");
     assert!(
-        told.contains("`read` of process 0 returns and was not invoked"),
+        told.contains("`read` of process 0 returns and is not in flight"),
         "{told}"
     );
+    let other = line(0, "invoke", "write", "1") + &line(0, "ok", "read", "1");
+    let told = error(&other).expect("another operation");
+    assert!(told.contains("process 0 returns `read`"), "{told}");
+    let other = line(0, "invoke", "write", "1") + &line(0, "ok", "write", "2");
+    let told = error(&other).expect("another value");
+    assert_eq!(told, "`write` of 1 returns as one of 2");
+    let filled = line(0, "invoke", "write", "nil") + &line(0, "ok", "write", "2");
+    assert_eq!(error(&filled), None);
     assert_eq!(error(&line(0, "info", "read", "nil")), None);
 }
 

@@ -65,8 +65,9 @@ impl Ahead {
 
     /// The last event that anything was seen of up to an event.
     pub(super) fn seen_from(&self, event: usize) -> usize {
-        let after = self.observations[self.next[event] as usize..].iter();
-        after.take(NEAR).last().map_or(event, |seen| seen.returned)
+        let after = &self.observations[self.next[event] as usize..];
+        let near = &after[..after.len().min(NEAR)];
+        near.last().map_or(event, |seen| seen.returned)
     }
 
     /// What is to become of a configuration at the view's place; where that is to be overwritten, the call as well that wants it.

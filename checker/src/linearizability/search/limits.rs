@@ -32,10 +32,7 @@ impl Limits<'_> {
             ));
         }
         if bytes > self.bytes {
-            return Some(format!(
-                "the search needs more than {} MiB",
-                self.bytes >> 20
-            ));
+            return Some("the search needs more memory than it may have".to_owned());
         }
         self.interrupted.and_then(|interrupted| interrupted())
     }

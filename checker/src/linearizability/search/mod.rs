@@ -131,9 +131,13 @@ pub(super) fn prove<M: Model>(
     match with_words!(sought.core(known.prefix), |_| None) {
         None => known,
         Some(calls) => Violation {
+            // Others than the sentence tells of may prove more.
+            sentence: known
+                .sentence
+                .filter(|_| known.calls.iter().all(|call| calls.contains(call))),
             calls,
             alone: false,
-            ..known
+            prefix: known.prefix,
         },
     }
 }
