@@ -36,9 +36,9 @@ impl<M: Model> Model for WithoutClosedForm<'_, M> {
         &self,
         state: &M::State,
         observed: &M::Operation,
-        others: &mut dyn Iterator<Item = &M::Operation>,
+        overwriting: &mut dyn Iterator<Item = &M::Operation>,
     ) -> Outlook {
-        self.0.outlook(state, observed, others)
+        self.0.outlook(state, observed, overwriting)
     }
 
     fn about(&self, operation: &M::Operation) -> Option<u64> {

@@ -114,13 +114,13 @@ impl Model for StringMap {
         &self,
         state: &Text,
         observed: &Operation,
-        others: &mut dyn Iterator<Item = &Operation>,
+        overwriting: &mut dyn Iterator<Item = &Operation>,
     ) -> Outlook {
         let Access::Get(found) = observed.access else {
             return Outlook::Open;
         };
         let found = self.names.text(found);
-        let mut puts = others.filter_map(|other| match other.access {
+        let mut puts = overwriting.filter_map(|other| match other.access {
             Access::Put(string) => Some(self.names.text(string)),
             Access::Get(_) | Access::Append(_) => None,
         });

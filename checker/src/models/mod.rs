@@ -114,13 +114,13 @@ pub trait Model: Sync {
     /// every state then.
     const LOOKS_AHEAD: bool = false;
 
-    /// What is to become of a state for an operation that observes to be a step, if others are steps before, in any order,
-    /// any of them more than once or not at all. A search that knows goes on from fewer states.
+    /// What is to become of a state for an operation that observes to be a step, if any others are steps before, in any order; of
+    /// those that [overwrite](Effect::Overwrites) these alone. A search that knows goes on from fewer states.
     fn outlook(
         &self,
         _state: &Self::State,
         _observed: &Self::Operation,
-        _others: &mut dyn Iterator<Item = &Self::Operation>,
+        _overwriting: &mut dyn Iterator<Item = &Self::Operation>,
     ) -> Outlook {
         Outlook::Open
     }

@@ -12,11 +12,13 @@ use crate::models::{Effect, Model, Outlook};
 /// So many observations, those that return next, are held against a state.
 const NEAR: usize = 4;
 
-/// The observations of a history, in the order of their returns.
+/// The observations that are certain, in the order of their returns, and what may overwrite between them.
 pub(super) struct Ahead {
     observations: Vec<Observation>,
     /// Of each event: the first observation that returns there or later.
     next: Vec<u32>,
+    /// The calls that overwrite, with the events at which they begin, in their order.
+    overwriting: Vec<(usize, u32)>,
 }
 
 /// An operation that observes, with the events at which it begins and returns.
@@ -32,35 +34,46 @@ struct Observation {
 pub(super) struct View<'a> {
     pub(super) window: &'a Window,
     pub(super) script: &'a Script,
-    /// Which calls are certain.
-    pub(super) certain: &'a [bool],
+    /// For a model that [looks ahead](Model::LOOKS_AHEAD).
+    pub(super) ahead: Option<&'a Ahead>,
 }
 
 impl Ahead {
-    pub(super) fn of(script: &Script) -> Ahead {
-        let mut invoked = vec![0; script.certain.len()];
+    /// For a model that looks ahead, where these calls are certain.
+    pub(super) fn of<M: Model>(script: &Script, certain: &[bool]) -> Option<Ahead> {
+        if !M::LOOKS_AHEAD {
+            return None;
+        }
+        let mut invoked = vec![0; certain.len()];
         let mut in_flight: Vec<u32> = Vec::new();
-        let (mut observations, mut next) = (Vec::new(), Vec::new());
+        let (mut observations, mut next, mut overwriting) = (Vec::new(), Vec::new(), Vec::new());
         for (at, event) in script.events.iter().enumerate() {
             next.push(observations.len() as u32);
             let (Event::Invoke(call) | Event::Return(call)) = *event;
-            if script.call(call).effect != Effect::Observes {
-                continue;
+            let begins = *event == Event::Invoke(call);
+            match script.call(call).effect {
+                Effect::Observes if certain[call as usize] && begins => {
+                    invoked[call as usize] = at;
+                    in_flight.push(call);
+                }
+                Effect::Observes if certain[call as usize] => {
+                    in_flight.retain(|other| *other != call);
+                    observations.push(Observation {
+                        call,
+                        invoked: invoked[call as usize],
+                        returned: at,
+                        beside: in_flight.clone(),
+                    });
+                }
+                Effect::Overwrites if begins => overwriting.push((at, call)),
+                _ => {}
             }
-            if *event == Event::Invoke(call) {
-                invoked[call as usize] = at;
-                in_flight.push(call);
-                continue;
-            }
-            in_flight.retain(|other| *other != call);
-            observations.push(Observation {
-                call,
-                invoked: invoked[call as usize],
-                returned: at,
-                beside: in_flight.clone(),
-            });
         }
-        Ahead { observations, next }
+        Some(Ahead {
+            observations,
+            next,
+            overwriting,
+        })
     }
 
     /// The last event that anything was seen of up to an event.
@@ -81,7 +94,7 @@ impl Ahead {
         let near = self.observations[from..].iter().zip(from..).take(NEAR);
         let mut first = None;
         for (seen, at) in near.filter(|(seen, _)| view.wants(configuration, seen)) {
-            let outlook = view.outlook(steps, configuration, seen);
+            let outlook = self.outlook_for(seen, steps, configuration, view);
             if outlook == Outlook::Lost {
                 return (outlook, seen.call);
             }
@@ -93,18 +106,39 @@ impl Ahead {
         // Whoever may observe before that: also those that this configuration does not need, for another one may.
         let seen = &self.observations[at];
         let earlier = self.observations[from..at].iter().map(|seen| seen.call);
-        let none_observes = earlier
-            .chain(seen.beside.iter().copied())
-            .filter(|&call| view.certain[call as usize])
-            .all(|call| {
-                let kind = view.script.call(call).kind;
-                let outlook = steps.outlook(configuration.state, kind, &mut std::iter::empty());
-                outlook == Outlook::Lost
-            });
+        let none_observes = earlier.chain(seen.beside.iter().copied()).all(|call| {
+            let kind = view.script.call(call).kind;
+            let outlook = steps.outlook(configuration.state, kind, &mut std::iter::empty());
+            outlook == Outlook::Lost
+        });
         match none_observes {
             true => (Outlook::Overwritten, seen.call),
             false => (Outlook::Open, 0),
         }
+    }
+
+    /// What is to become of a state for an observation to be made that is wanted.
+    fn outlook_for<M: Model, const WORDS: usize>(
+        &self,
+        seen: &Observation,
+        steps: &Steps<'_, M>,
+        configuration: &Configuration<WORDS>,
+        view: &View<'_>,
+    ) -> Outlook {
+        let open = view
+            .window
+            .calls()
+            .filter(|call| call.effect == Effect::Overwrites && configuration.open.has(call.slot));
+        let to_come = self
+            .overwriting
+            .partition_point(|(at, _)| *at < view.window.at);
+        let to_come = self.overwriting[to_come..]
+            .iter()
+            .take_while(|(at, _)| *at < seen.returned)
+            .map(|&(_, call)| view.script.call(call));
+        let mut overwriting = open.copied().chain(to_come).map(|call| call.kind);
+        let kind = view.script.call(seen.call).kind;
+        steps.outlook(configuration.state, kind, &mut overwriting)
     }
 }
 
@@ -116,28 +150,6 @@ impl View<'_> {
         seen: &Observation,
     ) -> bool {
         let in_flight = seen.invoked < self.window.at;
-        let slot = self.script.call(seen.call).slot;
-        self.certain[seen.call as usize] && (!in_flight || configuration.owed.has(slot))
-    }
-
-    /// What is to become of a state for an observation to be made that is wanted.
-    fn outlook<M: Model, const WORDS: usize>(
-        &self,
-        steps: &Steps<'_, M>,
-        configuration: &Configuration<WORDS>,
-        seen: &Observation,
-    ) -> Outlook {
-        let open = self
-            .window
-            .calls()
-            .filter(|call| configuration.open.has(call.slot));
-        let to_come = self.script.events[self.window.at..seen.returned].iter();
-        let to_come = to_come.filter_map(|event| match *event {
-            Event::Invoke(call) => Some(self.script.call(call)),
-            Event::Return(_) => None,
-        });
-        let mut others = open.copied().chain(to_come).map(|call| call.kind);
-        let kind = self.script.call(seen.call).kind;
-        steps.outlook(configuration.state, kind, &mut others)
+        !in_flight || configuration.owed.has(self.script.call(seen.call).slot)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! What is behind the window is forgotten, so that memory grows with the calls in flight and not with the history.
 
-use super::ahead::View;
+use super::ahead::{Ahead, View};
 use super::front::{Configuration, Front};
 use super::graph::{Graph, Place};
 use super::over::Over;
@@ -85,6 +85,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
         certain: &[bool],
         leash: &Leash<'_>,
     ) -> End {
+        let ahead = Ahead::of::<M>(self.script, certain);
         while self.window.at < until {
             if self.configurations.len() > wide {
                 return End::Wide;
@@ -97,7 +98,9 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             match self.script.events[self.window.at] {
                 Event::Invoke(call) => self.invoke(call, certain[call as usize]),
                 Event::Return(call) => {
-                    if let Some(end) = self.leave(self.script.call(call), wide, certain, leash) {
+                    if let Some(end) =
+                        self.leave(self.script.call(call), wide, ahead.as_ref(), leash)
+                    {
                         return end;
                     }
                 }
@@ -142,7 +145,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
         &mut self,
         returning: Pending,
         wide: usize,
-        certain: &[bool],
+        ahead: Option<&Ahead>,
         leash: &Leash<'_>,
     ) -> Option<End> {
         let open = |configuration: &Configuration<WORDS>| configuration.open.has(returning.slot);
@@ -165,7 +168,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             self.queue
                 .retain(|configuration| configuration.owed.has(returning.slot));
         }
-        if let Some(end) = self.explore(returning, wide, certain, leash) {
+        if let Some(end) = self.explore(returning, wide, ahead, leash) {
             return Some(end);
         }
         if self.found.len() == 0 {
@@ -184,7 +187,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
         &mut self,
         returning: Pending,
         wide: usize,
-        certain: &[bool],
+        ahead: Option<&Ahead>,
         leash: &Leash<'_>,
     ) -> Option<End> {
         let most = if self.graph.lavish {
@@ -207,7 +210,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             let view = View {
                 window: &self.window,
                 script: self.script,
-                certain,
+                ahead,
             };
             self.graph.branch(
                 &configuration,

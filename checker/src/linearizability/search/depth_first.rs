@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use foldhash::fast::FixedState;
 
-use super::ahead::View;
+use super::ahead::{Ahead, View};
 use super::breadth_first::BreadthFirst;
 use super::front::Configuration;
 use super::graph::{Graph, Place};
@@ -35,6 +35,7 @@ pub(super) fn search<M: Model, const WORDS: usize>(
     for configuration in configurations.into_iter().rev() {
         stack.push((window.at as u32, configuration));
     }
+    let ahead = Ahead::of::<M>(script, &script.certain);
     let (mut deepest, mut questions) = (window.at, 0);
     let mut found = Vec::new();
     while let Some((at, mut configuration)) = stack.pop() {
@@ -57,7 +58,7 @@ pub(super) fn search<M: Model, const WORDS: usize>(
             let view = View {
                 window: &window,
                 script,
-                certain: &script.certain,
+                ahead: ahead.as_ref(),
             };
             graph.branch(
                 &configuration,

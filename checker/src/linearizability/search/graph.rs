@@ -127,7 +127,7 @@ impl<'m, M: Model, const WORDS: usize> Graph<'m, M, WORDS> {
         mut configuration: Configuration<WORDS>,
         view: &View<'_>,
     ) -> Option<Configuration<WORDS>> {
-        let Some(ahead) = &view.script.ahead else {
+        let Some(ahead) = view.ahead else {
             return Some(configuration);
         };
         match ahead.outlook(&self.steps, &configuration, view) {

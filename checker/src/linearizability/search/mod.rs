@@ -18,6 +18,7 @@ mod steps;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ahead::Ahead;
 use breadth_first::BreadthFirst;
 use graph::Graph;
 use script::{Event, Script};
@@ -181,7 +182,7 @@ impl<M: Model> Sought<'_, M> {
 
     /// Where a history stops to be linearizable that no configuration gets past an event of: there, or at what was seen ahead.
     fn end_after<const WORDS: usize>(&self, script: &Script, dead: usize) -> u32 {
-        let Some(ahead) = &script.ahead else {
+        let Some(ahead) = Ahead::of::<M>(script, &script.certain) else {
             return self.position(script, dead);
         };
         let seen = &script.events[dead..=ahead.seen_from(dead).max(dead)];

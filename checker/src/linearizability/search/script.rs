@@ -1,6 +1,5 @@
 //! A history as the events that a search goes through, and the window of calls in flight that goes along.
 
-use super::ahead::Ahead;
 use super::steps::Kinds;
 use crate::linearizability::{History, NEVER};
 use crate::models::{Effect, Model};
@@ -23,8 +22,6 @@ pub(super) struct Script {
     pub(super) slots: u32,
     /// Whether any call never returns.
     pub(super) has_lasting: bool,
-    /// What is observed, for models that [look ahead](Model::LOOKS_AHEAD).
-    pub(super) ahead: Option<Ahead>,
 }
 
 /// A call in flight.
@@ -71,7 +68,6 @@ impl Script {
                 .collect(),
             slots: 0,
             has_lasting: false,
-            ahead: None,
         };
         let began = calls.partition_point(|call| call.invoked <= until);
         script.order(
@@ -81,7 +77,6 @@ impl Script {
                 .collect::<Vec<_>>(),
         );
         script.give_slots();
-        script.ahead = M::LOOKS_AHEAD.then(|| Ahead::of(&script));
         script
     }
 

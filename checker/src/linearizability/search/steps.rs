@@ -129,17 +129,17 @@ impl<'m, M: Model> Steps<'m, M> {
         self.model.about_state(&self.states[state as usize])
     }
 
-    /// What is to become of a state for an operation of a kind to be a step, among others of some kinds.
+    /// What is to become of a state for an operation of a kind to be a step, among others that overwrite.
     pub(super) fn outlook(
         &self,
         state: u32,
         kind: u32,
-        others: &mut dyn Iterator<Item = u32>,
+        overwriting: &mut dyn Iterator<Item = u32>,
     ) -> Outlook {
         let state = &self.states[state as usize];
-        let mut others = others.map(|kind| self.kinds.operation(kind));
+        let mut overwriting = overwriting.map(|kind| self.kinds.operation(kind));
         let observed = self.kinds.operation(kind);
-        self.model.outlook(state, observed, &mut others)
+        self.model.outlook(state, observed, &mut overwriting)
     }
 
     fn number(&mut self, state: M::State) -> u32 {
