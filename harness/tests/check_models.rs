@@ -206,7 +206,9 @@ fn locks_are_judged_as_they_come() {
     says(
         &fencepost_with(&stream, &twice),
         1,
-        &["operation 3 succeeded though the lock was still held by operation 1"],
+        &[
+            "that begins in line 3 succeeded though the lock was still held by the operation that begins in line 1",
+        ],
     );
     says(
         &fencepost_with(&stream, &held),

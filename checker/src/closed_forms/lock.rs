@@ -134,14 +134,20 @@ impl Lock {
         (hold.end_from == NEVER).then_some((slot, hold))
     }
 
+    /// Whether a release is not of the hold that is remembered: one of a lease is of its owner's latest grant, and that is
+    /// one that an unknown acquire may have made.
+    pub(super) fn releases_later_grant(&self, at: usize) -> bool {
+        self.kind == Kind::Lease && self.slots[at].latest_unknown
+    }
+
     pub(super) fn invoke(&mut self, owner: u32, request: Request, id: u64, position: u32) {
         let at = self.slot(owner);
+        let later = self.releases_later_grant(at);
         let slot = &mut self.slots[at];
         if slot.pending.is_some() {
             return self.unclear(Unclear::OwnerOverlaps);
         }
         let stale = slot.releases > 0 && self.kind != Kind::Lease;
-        let later = slot.releases_later_grant(self.kind);
         let mut end_from = if stale { 0 } else { NEVER };
         match (request, &mut slot.hold) {
             (Request::Acquire, _) => self.pending_acquires += 1,
@@ -201,9 +207,8 @@ impl Lock {
         if request == Request::Acquire {
             return self.acquire_failed(call.invoked);
         }
-        let slot = &mut self.slots[at];
-        let later = slot.releases_later_grant(self.kind);
-        let Some(hold) = slot.hold.as_mut().filter(|_| !later) else {
+        let later = self.releases_later_grant(at);
+        let Some(hold) = self.slots[at].hold.as_mut().filter(|_| !later) else {
             return;
         };
         hold.end_from = call.end_from;

@@ -12,10 +12,10 @@ impl Lock {
             return;
         };
         let lease = self.kind == Kind::Lease;
-        let slot = &mut self.slots[at];
-        if slot.hold.is_some() && slot.releases_later_grant(self.kind) {
+        if self.slots[at].hold.is_some() && self.releases_later_grant(at) {
             return self.unclear(Unclear::Interrupted);
         }
+        let slot = &mut self.slots[at];
         match slot.hold.take() {
             Some(hold) => self.end_hold(at, &hold, &call, position),
             None if slot.latest_unknown || (slot.acquires > 0 && !lease) => {

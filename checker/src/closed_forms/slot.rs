@@ -1,7 +1,5 @@
 //! What is remembered of one owner of one lock.
 
-use super::lock::Kind;
-
 /// What an owner asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Request {
@@ -66,12 +64,6 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Whether a release is not of the hold that is remembered: one of a lease is of its owner's latest grant, and that is
-    /// one that an unknown acquire may have made.
-    pub(super) fn releases_later_grant(&self, kind: Kind) -> bool {
-        kind == Kind::Lease && self.latest_unknown
-    }
-
     /// The fewest calls that prove, with those of a conflict, that a release came too late.
     ///
     /// What the release ends was begun before the conflict, if no unknown acquire can have been made in between: there

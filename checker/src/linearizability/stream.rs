@@ -30,6 +30,8 @@ pub(crate) struct Stream {
     time: u64,
     operations: u64,
     unknown: u64,
+    /// Whether operations have numbers; else they are known by the lines in which they begin.
+    numbered: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -56,6 +58,7 @@ impl Stream {
             time: 0,
             operations: 0,
             unknown: 0,
+            numbered: false,
         }
     }
 
@@ -74,6 +77,7 @@ impl Stream {
             return Err(Misfit(why).into());
         }
         let verb = Verb::of("lock in a stream", &told)?;
+        self.numbered |= entry.op.is_some();
         let call = InFlight {
             verb,
             lock: self.keys.number(entry.key.as_ref().unwrap_or(&Value::Nil)),
@@ -176,11 +180,24 @@ impl Stream {
         }
     }
 
+    fn proof(&self, found: &Found) -> Proof {
+        let name = |id: u64| match self.numbered {
+            true => format!("operation {id}"),
+            false => format!("the operation that begins in line {id}"),
+        };
+        Proof {
+            sentence: found.reason.sentence(name),
+            operations: found.calls.clone(),
+            calls: Vec::new(),
+            linearizable_events: found.position,
+        }
+    }
+
     fn finding(&self, lock: u32) -> Option<Finding> {
         let outcome = match self.locks.finding(lock) {
             LockFinding::Linearizable => return None,
             LockFinding::Violated(found) => Judged::Violated {
-                witness: proof(found),
+                witness: self.proof(found),
             },
             LockFinding::Unclear(why) => Judged::Unknown {
                 reason: format!(
@@ -191,15 +208,6 @@ impl Stream {
         let key = self.keys.text(lock);
         let key = (key != "nil").then(|| key.to_owned());
         Some(Finding { key, outcome })
-    }
-}
-
-fn proof(found: &Found) -> Proof {
-    Proof {
-        sentence: found.reason.sentence(|id| format!("operation {id}")),
-        operations: found.calls.clone(),
-        calls: Vec::new(),
-        linearizable_events: found.position,
     }
 }
 

@@ -35,6 +35,10 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
     for path in paths {
         find_in(path, &mut found)?;
     }
+    let from_standard_input = |path: &&PathBuf| *path == Path::new(STANDARD_INPUT);
+    if found.iter().filter(from_standard_input).count() > 1 {
+        return Err(UsageError("standard input is one history: name `-` once".to_owned()).into());
+    }
     Ok(found)
 }
 
@@ -72,7 +76,7 @@ fn find_in(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
         }
         if !path.is_file() {
             return Err(UsageError(format!(
-                "{} is no regular file: a history is read more than once, so save it to a file first",
+                "{} is no regular file: save it to a file first, or give it as standard input, as `-`",
                 path.display()
             ))
             .into());

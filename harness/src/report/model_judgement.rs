@@ -165,8 +165,13 @@ fn told(finding: &Finding) -> String {
             }
             let _ = write!(
                 lines,
-                "\n    the longest linearizable prefix has {} events",
-                witness.linearizable_events
+                "\n    the longest linearizable prefix has {} event{}",
+                witness.linearizable_events,
+                if witness.linearizable_events == 1 {
+                    ""
+                } else {
+                    "s"
+                }
             );
             lines
         }
