@@ -263,6 +263,20 @@ async fn etcd_comes_up_with_a_leader_and_finds_another_when_that_is_paused() {
     site.stop().await.unwrap();
 }
 
+/// The command that has Postgres answer a statement, on its own host.
+fn psql(statement: &str) -> [String; 7] {
+    let words = [
+        "psql",
+        "-h",
+        "127.0.0.1",
+        "-U",
+        "postgres",
+        "-Atc",
+        statement,
+    ];
+    words.map(str::to_owned)
+}
+
 #[tokio::test]
 async fn a_paused_postgres_stands_still_with_all_its_backends_and_a_crashed_one_keeps_its_rows() {
     let Some(()) = containers::docker_or_skip() else {
@@ -272,18 +286,6 @@ async fn a_paused_postgres_stands_still_with_all_its_backends_and_a_crashed_one_
     expect_servers(&site, site.topology, true);
     let host = site.host("s1").unwrap();
     let mut agent = host.agent().unwrap();
-    let psql = |statement: &str| {
-        [
-            "psql",
-            "-h",
-            "127.0.0.1",
-            "-U",
-            "postgres",
-            "-Atc",
-            statement,
-        ]
-        .map(str::to_owned)
-    };
     agent
         .run(psql("create table kept as select 42 as answer"), PATIENCE)
         .unwrap();

@@ -27,9 +27,9 @@ impl Values {
             return known;
         }
         self.written.clear();
-        let _ = match ordered(value) {
-            None => write!(self.written, "{value}"),
-            Some(ordered) => write!(self.written, "{ordered}"),
+        let _ = match value {
+            Value::Map(_) | Value::List(_) => write!(self.written, "{}", ordered(value)),
+            _ => write!(self.written, "{value}"),
         };
         let number = self.names.number(&self.written);
         if let Value::Integer(integer) = value {
@@ -49,22 +49,19 @@ impl Values {
     }
 }
 
-/// A value with the keys of its maps in the order of what they are written as; `None` if there is no map in it.
-fn ordered<'a>(value: &Value<'a>) -> Option<Value<'a>> {
-    let in_order = |value: &Value<'a>| ordered(value).unwrap_or_else(|| value.clone());
+/// A value with the keys of its maps in the order of what they are written as.
+fn ordered<'a>(value: &Value<'a>) -> Value<'a> {
     match value {
         Value::Map(pairs) => {
             let pairs = pairs.iter();
             let mut pairs: Vec<_> = pairs
-                .map(|(key, value)| (in_order(key), in_order(value)))
+                .map(|(key, value)| (ordered(key), ordered(value)))
                 .collect();
             pairs.sort_by_cached_key(|(key, _)| key.to_string());
-            Some(Value::Map(pairs))
+            Value::Map(pairs)
         }
-        Value::List(items) if items.iter().any(|item| ordered(item).is_some()) => {
-            Some(Value::List(items.iter().map(in_order).collect()))
-        }
-        _ => None,
+        Value::List(items) => Value::List(items.iter().map(ordered).collect()),
+        other => other.clone(),
     }
 }
 
@@ -80,5 +77,14 @@ mod tests {
         assert_eq!(number("[{:b {:d 3, :c 2}, :a 1} 4]"), first);
         assert_ne!(number("[{:b {:d 3, :c 2}, :a 2} 4]"), first);
         assert_ne!(number("[4 {:b {:d 3, :c 2}, :a 1}]"), first);
+    }
+
+    #[test]
+    fn a_map_deep_within_lists_is_found_at_once() {
+        let nested = |map: &str| format!("{}{map}{}", "[".repeat(60), "]".repeat(60));
+        let (one, other) = (nested("{:a 1, :b 2}"), nested("{:b 2, :a 1}"));
+        let mut values = Values::default();
+        let mut number = |text: &str| values.number(&Value::parse(text).unwrap());
+        assert_eq!(number(&one), number(&other));
     }
 }

@@ -70,6 +70,25 @@ struct Owner {
     holds: bool,
 }
 
+impl Owner {
+    /// What it does next, where nothing of it is in flight or its lease may end.
+    fn next_step(&mut self, random: &mut Random, shape: Shape, expires: bool) -> Step {
+        let busy = random.percent(shape.busy);
+        let gives_back = self.holds != random.percent(shape.absurd);
+        match (busy, gives_back) {
+            _ if expires => return Step::Expire,
+            (true, _) => return Step::Busy,
+            (_, true) => self.holds = false,
+            (_, false) => self.holds = true,
+        }
+        if gives_back {
+            Step::Release
+        } else {
+            Step::Acquire
+        }
+    }
+}
+
 /// A random history; `operation` gets each step with its owner and the number of the owner's latest acquire.
 pub(super) fn history<O>(
     random: &mut Random,
@@ -96,26 +115,13 @@ pub(super) fn history<O>(
                 if (calls.len() as u64) >= shape.calls {
                     continue;
                 }
-                match (
-                    random.percent(shape.busy),
-                    owner.holds != random.percent(shape.absurd),
-                ) {
-                    _ if expires => Step::Expire,
-                    (true, _) => Step::Busy,
-                    (_, true) => Step::Release,
-                    (_, false) => Step::Acquire,
-                }
+                owner.next_step(random, shape, expires)
             }
         };
         if step == Step::Acquire {
             acquires += 1;
             latest[by] = acquires;
         }
-        owner.holds = match step {
-            Step::Acquire => true,
-            Step::Release => false,
-            _ => owner.holds,
-        };
         let mut call = Call {
             operation: operation(random, step, by as u32, latest[by]),
             id: calls.len() as u64 + 1,

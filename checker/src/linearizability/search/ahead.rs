@@ -30,6 +30,14 @@ struct Observation {
     beside: Vec<u32>,
 }
 
+/// What is to become of a configuration.
+pub(super) enum Prospect {
+    Open,
+    /// It is overwritten before anything is observed of it, for this call to observe what it does.
+    Overwritten(u32),
+    Lost,
+}
+
 /// What is seen from a configuration.
 pub(super) struct View<'a> {
     pub(super) window: &'a Window,
@@ -83,25 +91,25 @@ impl Ahead {
         near.last().map_or(event, |seen| seen.returned)
     }
 
-    /// What is to become of a configuration at the view's place; where that is to be overwritten, the call as well that wants it.
-    pub(super) fn outlook<M: Model, const WORDS: usize>(
+    /// What is to become of a configuration at the view's place.
+    pub(super) fn prospect<M: Model, const WORDS: usize>(
         &self,
         steps: &Steps<'_, M>,
         configuration: &Configuration<WORDS>,
         view: &View<'_>,
-    ) -> (Outlook, u32) {
+    ) -> Prospect {
         let from = self.next[view.window.at] as usize;
         let near = self.observations[from..].iter().zip(from..).take(NEAR);
         let mut first = None;
         for (seen, at) in near.filter(|(seen, _)| view.wants(configuration, seen)) {
             let outlook = self.outlook_for(seen, steps, configuration, view);
             if outlook == Outlook::Lost {
-                return (outlook, seen.call);
+                return Prospect::Lost;
             }
             first = first.or(Some((outlook, at)));
         }
         let Some((Outlook::Overwritten, at)) = first else {
-            return (Outlook::Open, 0);
+            return Prospect::Open;
         };
         // Whoever may observe before that: also those that this configuration does not need, for another one may.
         let seen = &self.observations[at];
@@ -112,8 +120,8 @@ impl Ahead {
             outlook == Outlook::Lost
         });
         match none_observes {
-            true => (Outlook::Overwritten, seen.call),
-            false => (Outlook::Open, 0),
+            true => Prospect::Overwritten(seen.call),
+            false => Prospect::Open,
         }
     }
 

@@ -28,6 +28,8 @@ pub(super) struct BreadthFirst<'m, 's, M: Model, const WORDS: usize> {
     pub(super) configurations: Vec<Configuration<WORDS>>,
     /// When states become alike, where that is worth looking at.
     pub(super) over: Option<&'s Over>,
+    /// What is observed later, where some calls are certain.
+    ahead: Option<Ahead>,
     /// What was found past the return that is looked at.
     found: Front<WORDS>,
     /// What was found before it.
@@ -60,6 +62,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             window,
             configurations,
             over: None,
+            ahead: None,
             found: Front::new(),
             before: Front::new(),
             queue: Vec::new(),
@@ -85,7 +88,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
         certain: &[bool],
         leash: &Leash<'_>,
     ) -> End {
-        let ahead = Ahead::of::<M>(self.script, certain);
+        self.ahead = Ahead::of::<M>(self.script, certain);
         while self.window.at < until {
             if self.configurations.len() > wide {
                 return End::Wide;
@@ -98,9 +101,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             match self.script.events[self.window.at] {
                 Event::Invoke(call) => self.invoke(call, certain[call as usize]),
                 Event::Return(call) => {
-                    if let Some(end) =
-                        self.leave(self.script.call(call), wide, ahead.as_ref(), leash)
-                    {
+                    if let Some(end) = self.leave(self.script.call(call), wide, leash) {
                         return end;
                     }
                 }
@@ -141,13 +142,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
     }
 
     /// Goes past a return, unless that is the end.
-    fn leave(
-        &mut self,
-        returning: Pending,
-        wide: usize,
-        ahead: Option<&Ahead>,
-        leash: &Leash<'_>,
-    ) -> Option<End> {
+    fn leave(&mut self, returning: Pending, wide: usize, leash: &Leash<'_>) -> Option<End> {
         let open = |configuration: &Configuration<WORDS>| configuration.open.has(returning.slot);
         if !self.configurations.iter().any(open) {
             self.graph.examined += 1;
@@ -168,7 +163,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             self.queue
                 .retain(|configuration| configuration.owed.has(returning.slot));
         }
-        if let Some(end) = self.explore(returning, wide, ahead, leash) {
+        if let Some(end) = self.explore(returning, wide, leash) {
             return Some(end);
         }
         if self.found.len() == 0 {
@@ -183,13 +178,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
     }
 
     /// Finds all that is past a return, from what is queued before it.
-    fn explore(
-        &mut self,
-        returning: Pending,
-        wide: usize,
-        ahead: Option<&Ahead>,
-        leash: &Leash<'_>,
-    ) -> Option<End> {
+    fn explore(&mut self, returning: Pending, wide: usize, leash: &Leash<'_>) -> Option<End> {
         let most = if self.graph.lavish {
             wide
         } else {
@@ -210,7 +199,7 @@ impl<'m, 's, M: Model, const WORDS: usize> BreadthFirst<'m, 's, M, WORDS> {
             let view = View {
                 window: &self.window,
                 script: self.script,
-                ahead,
+                ahead: self.ahead.as_ref(),
             };
             self.graph.branch(
                 &configuration,

@@ -31,10 +31,8 @@ pub(super) fn search<M: Model, const WORDS: usize>(
         ..
     } = from;
     let mut visited: HashSet<(u32, Configuration<WORDS>), FixedState> = HashSet::default();
-    let mut stack: Vec<(u32, Configuration<WORDS>)> = Vec::new();
-    for configuration in configurations.into_iter().rev() {
-        stack.push((window.at as u32, configuration));
-    }
+    let nodes = configurations.into_iter().rev();
+    let mut stack: Vec<_> = nodes.map(|node| (window.at as u32, node)).collect();
     let ahead = Ahead::of::<M>(script, &script.certain);
     let (mut deepest, mut questions) = (window.at, 0);
     let mut found = Vec::new();

@@ -11,11 +11,11 @@
 //! - Of equal calls the one that returns first takes effect first.
 //! - A call that need not take effect does so only where it changes the state.
 
-use super::ahead::View;
+use super::ahead::{Prospect, View};
 use super::front::Configuration;
 use super::script::{Pending, Window};
 use super::steps::{FORBIDDEN, Steps};
-use crate::models::{Effect, Model, Outlook};
+use crate::models::{Effect, Model};
 use crate::names::Map;
 
 /// What is remembered of a kind while the calls in flight are gone through: twice the round in which it was met last, and one
@@ -130,10 +130,10 @@ impl<'m, M: Model, const WORDS: usize> Graph<'m, M, WORDS> {
         let Some(ahead) = view.ahead else {
             return Some(configuration);
         };
-        match ahead.outlook(&self.steps, &configuration, view) {
-            (Outlook::Open, _) => {}
-            (Outlook::Lost, _) => return None,
-            (Outlook::Overwritten, wanted) => {
+        match ahead.prospect(&self.steps, &configuration, view) {
+            Prospect::Open => {}
+            Prospect::Lost => return None,
+            Prospect::Overwritten(wanted) => {
                 let place = (view.window.at, wanted);
                 let stands_for_all = self.overwritten.entry(place);
                 configuration.state = *stands_for_all.or_insert(configuration.state);

@@ -98,15 +98,7 @@ pub(super) fn search<M: Model>(
     history: &History<M::Operation>,
     limits: &Limits<'_>,
 ) -> Decision {
-    let kinds = Kinds::new(model, history.calls().iter().map(|call| &call.operation));
-    let script = Script::new(history, &kinds, NEVER);
-    let sought = Sought {
-        model,
-        history,
-        kinds: &kinds,
-        script: &script,
-        limits,
-    };
+    let sought = Sought::new(model, history, NEVER, limits);
     with_words!(sought.decide(), |many| Decision::Unknown {
         reason: format!("{many} calls are in flight at once, and {MOST_IN_FLIGHT} is the most"),
         reached: 0,
@@ -120,15 +112,7 @@ pub(super) fn prove<M: Model>(
     known: Violation,
     limits: &Limits<'_>,
 ) -> Violation {
-    let kinds = Kinds::new(model, history.calls().iter().map(|call| &call.operation));
-    let script = Script::new(history, &kinds, known.prefix);
-    let sought = Sought {
-        model,
-        history,
-        kinds: &kinds,
-        script: &script,
-        limits,
-    };
+    let sought = Sought::new(model, history, known.prefix, limits);
     match with_words!(sought.core(known.prefix), |_| None) {
         None => known,
         Some(calls) => Violation {
@@ -147,18 +131,36 @@ pub(super) fn prove<M: Model>(
 struct Sought<'a, M: Model> {
     model: &'a M,
     history: &'a History<M::Operation>,
-    kinds: &'a Kinds<'a, M>,
-    script: &'a Script,
+    kinds: Kinds<'a, M>,
+    script: Script,
     limits: &'a Limits<'a>,
 }
 
-impl<M: Model> Sought<'_, M> {
+impl<'a, M: Model> Sought<'a, M> {
+    /// The history up to a position.
+    fn new(
+        model: &'a M,
+        history: &'a History<M::Operation>,
+        until: u32,
+        limits: &'a Limits<'a>,
+    ) -> Self {
+        let kinds = Kinds::new(model, history.calls().iter().map(|call| &call.operation));
+        Sought {
+            model,
+            history,
+            script: Script::new(history, &kinds, until),
+            kinds,
+            limits,
+        }
+    }
+
     fn violated<const WORDS: usize>(&self, prefix: u32) -> Decision {
         Decision::Violated(Violation {
             calls: self.core::<WORDS>(prefix).unwrap_or_else(|| {
                 // With all that is certain there is no order: that is what was found.
-                let certain = |&call: &usize| self.history.calls()[call].returned <= prefix;
-                (0..self.history.len()).filter(certain).collect()
+                let calls = self.history.calls().iter().enumerate();
+                let certain = calls.filter(|(_, call)| call.certain && call.returned <= prefix);
+                certain.map(|(at, _)| at).collect()
             }),
             alone: false,
             prefix,
@@ -167,12 +169,12 @@ impl<M: Model> Sought<'_, M> {
     }
 
     fn core<const WORDS: usize>(&self, prefix: u32) -> Option<Vec<usize>> {
-        core::core::<M, WORDS>(self.model, self.kinds, self.history, prefix, self.limits)
+        core::core::<M, WORDS>(self.model, &self.kinds, self.history, prefix, self.limits)
     }
 
     /// Where a history that is refuted at a position stops to be linearizable: there, or before it.
     fn end_before<const WORDS: usize>(&self, refuted: u32) -> u32 {
-        let script = Script::new(self.history, self.kinds, refuted - 1);
+        let script = Script::new(self.history, &self.kinds, refuted - 1);
         match self.search_in::<WORDS>(&script) {
             End::Dead(event) => self.end_after::<WORDS>(&script, event),
             End::Refuted(event) => self.end_before::<WORDS>(self.position(&script, event)),
@@ -192,7 +194,7 @@ impl<M: Model> Sought<'_, M> {
         });
         let returns: Vec<u32> = returns.collect();
         let has_order = |&until: &u32| {
-            let script = Script::new(self.history, self.kinds, until);
+            let script = Script::new(self.history, &self.kinds, until);
             !matches!(
                 self.search_in::<WORDS>(&script),
                 End::Dead(_) | End::Refuted(_)
@@ -203,7 +205,7 @@ impl<M: Model> Sought<'_, M> {
     }
 
     fn search_in<const WORDS: usize>(&self, script: &Script) -> End {
-        search_with::<M, WORDS>(Steps::new(self.model, self.kinds), script, self.limits).0
+        search_with::<M, WORDS>(Steps::new(self.model, &self.kinds), script, self.limits).0
     }
 
     fn position(&self, script: &Script, event: usize) -> u32 {
@@ -214,19 +216,19 @@ impl<M: Model> Sought<'_, M> {
     }
 
     fn decide<const WORDS: usize>(&self) -> Decision {
-        let steps = Steps::new(self.model, self.kinds);
-        match search_with::<M, WORDS>(steps, self.script, self.limits) {
+        let steps = Steps::new(self.model, &self.kinds);
+        match search_with::<M, WORDS>(steps, &self.script, self.limits) {
             (End::Through, _) => Decision::Linearizable,
             (End::Dead(event), _) => {
-                self.violated::<WORDS>(self.end_after::<WORDS>(self.script, event))
+                self.violated::<WORDS>(self.end_after::<WORDS>(&self.script, event))
             }
             (End::Refuted(event), _) => {
-                let refuted = self.position(self.script, event);
+                let refuted = self.position(&self.script, event);
                 self.violated::<WORDS>(self.end_before::<WORDS>(refuted))
             }
             (End::Limit(reason), reached) => Decision::Unknown {
                 reason,
-                reached: self.position(self.script, reached),
+                reached: self.position(&self.script, reached),
             },
             (End::Wide | End::Stopped, _) => {
                 unreachable!("one of two searches has the answer, or both passed a limit")
