@@ -98,7 +98,8 @@ struct World {
     holder: Option<usize>,
     token: u64,
     document: (u64, String),
-    log: Vec<(u64, u64, String)>,
+    /// Operation, version, value and token of each accepted write.
+    log: Vec<(u64, u64, String, u64)>,
 }
 
 const NAMES: [&str; CLIENTS as usize] = ["c1", "c2", "c3", "c4", "c5"];
@@ -154,7 +155,8 @@ impl World {
             }
             Function::Write => {
                 self.document = (self.document.0 + 1, me.value.clone());
-                self.log.push((me.op, self.document.0, me.value.clone()));
+                let accepted = (me.op, self.document.0, me.value.clone(), me.token);
+                self.log.push(accepted);
                 if self.random.between(0, 1000) == 0 {
                     event.kind = Kind::Info;
                     event.error = Some("no reply in time".into());
@@ -189,15 +191,21 @@ impl World {
             Kind::Invoke,
             Function::Log,
         ));
-        for (op, version, value) in &self.log {
+        for (op, version, value, token) in &self.log {
             let mut row = Event::new(t, STORAGE, *op, Kind::Ok, Function::Accepted);
             row.document = Some("document".into());
-            (row.version, row.value) = (Some(*version), Some(value.as_str().into()));
+            (row.version, row.token) = (Some(*version), Some(*token));
+            row.value = Some(value.as_str().into());
             each(&row);
         }
         let mut done = Event::new(t, STORAGE, 5_000_000, Kind::Ok, Function::Log);
         done.entries = Some(self.log.len() as u64);
         each(&done);
+        for process in NAMES {
+            let mut exit = Event::new(t, process, 0, Kind::Info, Function::Exit);
+            exit.error = Some("exit 0".into());
+            each(&exit);
+        }
     }
 }
 
@@ -208,6 +216,7 @@ pub fn header(seed: u64) -> Header {
         lock: "redis-token".into(),
         topology: "redis".into(),
         storage: "postgres".into(),
+        write_condition: Some("token".into()),
         policy: "fenced".into(),
         seed,
         clients: CLIENTS as u32,
@@ -230,6 +239,8 @@ pub fn header(seed: u64) -> Header {
         started: "2025-01-01T00:00:00Z".into(),
         seed,
         plan,
+        contract: Vec::new(),
+        heartbeat_ms: None,
         servers: BTreeMap::new(),
         images: BTreeMap::new(),
         machine: BTreeMap::new(),

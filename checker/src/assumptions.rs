@@ -4,9 +4,19 @@
 //! hold, but never begins one and never adds a write; and what is proven by the absence of an event (nobody holds the
 //! lock, no write made this version) is not proven by a record that lost some.
 
-use crate::faults::{Faults, Quiet};
-use crate::operations::Record;
-use crate::sentences::count;
+mod killed;
+mod processes;
+
+use std::collections::HashSet;
+
+use histories::{Plan, Seal, host_of};
+
+use crate::faults::Faults;
+use crate::grants::{Grants, waits_until};
+use crate::names::NONE;
+use crate::operations::{Acquire, Record, Write};
+use crate::plausible;
+use crate::sentences::{self, count};
 use crate::storage::StorageOrder;
 
 /// The kinds of flaws that single events have.
@@ -22,10 +32,34 @@ pub(crate) enum Flaw {
     Overlap,
     /// An operation was done under a grant that its process did not have.
     NotGranted,
+    /// What is done to a lock names another lock than its grant does.
+    OtherLock,
+    /// A write carries another token than its grant, or none where the storage goes by it.
+    OtherToken,
+    /// A grant has no token where others of its lock have.
+    Tokenless,
+    /// A client cannot have read what it says its write was based on.
+    Unread,
     /// The storage answered without a version.
     NoVersion,
+    /// A read or a write does not tell its value.
+    NoValue,
+    /// A write does not say what it was based on, though others do.
+    Baseless,
     /// The storage's log has a write that no client began.
     Stranger,
+    /// The storage's log has another value or token than was sent.
+    OtherInLog,
+    /// A row was told when the log of its document was not read.
+    OutsideLog,
+    /// The storage's log has a write twice.
+    TwiceInLog,
+    /// The storage's log has a write that began after that was told.
+    Foreseen,
+    /// A remark or a row of the log that is not of its type or of its process.
+    Untold,
+    /// A client did something while it stood still, or did not wait when it was kept waiting.
+    Awake,
 }
 
 /// The flaws that were found: of each kind the first, and how many there are.
@@ -45,7 +79,12 @@ impl Flaws {
 
     /// Whether events were left aside, so that what they told is not known.
     pub(crate) fn lose_events(&self) -> bool {
-        let lost = |flaw: Flaw| matches!(flaw, Flaw::Duplicate | Flaw::Uninvoked | Flaw::Mismatch);
+        let lost = |flaw: Flaw| {
+            matches!(
+                flaw,
+                Flaw::Duplicate | Flaw::Uninvoked | Flaw::Mismatch | Flaw::Untold
+            )
+        };
         self.found.iter().any(|&(flaw, ..)| lost(flaw))
     }
 
@@ -67,32 +106,143 @@ impl Flaws {
     }
 }
 
+/// What the assumptions are about.
+pub(crate) struct Assumed<'a> {
+    pub(crate) record: &'a Record,
+    pub(crate) storage: &'a StorageOrder,
+    pub(crate) grants: &'a Grants,
+    pub(crate) faults: &'a Faults,
+    pub(crate) plan: &'a Plan,
+    pub(crate) seal: Seal,
+    /// Whether its events are not in the order of their times, as only in a history that is cut.
+    pub(crate) is_unordered: bool,
+}
+
 /// The assumptions that failed, the gravest first.
-pub(crate) fn failures(
-    record: &Record,
-    storage: &StorageOrder,
-    faults: &Faults,
-    flaws: Flaws,
-    complete: bool,
-) -> Vec<String> {
+pub(crate) fn failures(assumed: &Assumed<'_>, flaws: Flaws) -> Vec<String> {
+    let Assumed {
+        record,
+        storage,
+        grants,
+        faults,
+        ..
+    } = *assumed;
     let mut failures = Vec::new();
-    if !complete {
-        failures.push(format!(
+    match assumed.seal {
+        Seal::Cut => failures.push(format!(
             "the history is cut after {}",
             count(record.events, "event")
-        ));
+        )),
+        Seal::Edited => failures.push(
+            "the history was edited after it was closed: its digest is not that of its content"
+                .to_owned(),
+        ),
+        Seal::Sealed | Seal::Unsealed => {}
+    }
+    if assumed.is_unordered && assumed.seal != Seal::Cut {
+        failures.push("its events are not in the order of their times".to_owned());
     }
     if record.operations == 0 {
         failures.push("no client did anything".to_owned());
     }
     failures.extend(flaws.sentences());
     failures.extend(faults.failures());
+    if assumed.seal != Seal::Cut {
+        failures.extend(processes::failures(record, faults, assumed.plan.clients));
+        failures.extend(unread_log(assumed));
+    }
+    let condition = assumed.plan.write_condition.as_deref();
+    failures.extend(
+        condition
+            .filter(|condition| *condition != plausible::TOKEN)
+            .map(|condition| {
+                format!("the plan's storage goes by `{condition}`, of which nothing is known")
+            }),
+    );
     if record.operations > 0 {
+        failures.extend(killed::outlived_by(record, grants));
         failures.extend(idle_before(record, faults));
         failures.extend(idle_after(record, storage, faults));
+        failures.extend(uncontended(assumed));
     }
     failures
 }
+
+/// Whether the storage's log of accepted writes was not read to its end after the last write.
+fn unread_log(assumed: &Assumed<'_>) -> Option<String> {
+    let Assumed {
+        record,
+        storage,
+        plan,
+        ..
+    } = *assumed;
+    if plan.storage.is_empty() {
+        return None;
+    }
+    if !storage.log_was_read() {
+        return Some("the storage's log was never read to its end".to_owned());
+    }
+    if let Some(document) = storage.read_again {
+        let which = match document {
+            NONE => "the storage's log".to_owned(),
+            document => format!("the storage's log of `{}`", record.documents.text(document)),
+        };
+        return Some(format!(
+            "{which} was read to its end twice: whether both readings agree is not looked at"
+        ));
+    }
+    let late = |write: &&Write| {
+        storage
+            .logged_until(write.document)
+            .is_none_or(|read| read < write.call.known_at())
+    };
+    let write = record.writes.iter().find(late)?;
+    Some(format!(
+        "the storage's log was not read to its end after {}",
+        sentences::write(record, write)
+    ))
+}
+
+/// Whether no two clients competed for the lock: nothing was contended then, and so nothing was shown.
+fn uncontended(assumed: &Assumed<'_>) -> Option<String> {
+    if assumed.plan.lock.is_empty() {
+        return None;
+    }
+    let Assumed { record, grants, .. } = *assumed;
+    let client = |acquire: &Acquire| host_of(record.names.text(acquire.call.process));
+    let mut granted = record.acquires.iter().filter(|acquire| acquire.granted());
+    let first = granted.next().map(client);
+    if !granted.any(|acquire| Some(client(acquire)) != first) {
+        return Some("no two clients were granted the lock: nothing was contended".to_owned());
+    }
+    let had: HashSet<(&str, u32)> = record
+        .acquires
+        .iter()
+        .filter(|acquire| acquire.granted())
+        .map(|acquire| (client(acquire), acquire.lock))
+        .collect();
+    let asked = record
+        .acquires
+        .iter()
+        .filter(|acquire| acquire.lock != NONE && had.contains(&(client(acquire), acquire.lock)));
+    let competes = |acquire: &Acquire| {
+        let until = waits_until(record, &acquire.call);
+        let began = grants
+            .certain
+            .partition_point(|hold| (hold.lock, hold.start) < (acquire.lock, until));
+        // Where the lock excludes, the one before the last can still have been held when it was asked for.
+        let held = grants.certain[..began].iter().rev().take(HOLDS_LOOKED_AT);
+        held.filter(|hold| hold.lock == acquire.lock && hold.end > acquire.call.invoked)
+            .any(|hold| host_of(record.names.text(hold.process)) != client(acquire))
+    };
+    let mut asked = asked;
+    (!asked.any(competes)).then(|| {
+        "no client asked for the lock while another held it: nothing was contended".to_owned()
+    })
+}
+
+/// So many holds before the end of a wait are looked at for one of another client.
+const HOLDS_LOOKED_AT: usize = 16;
 
 /// Whether nothing worked before the first fault: then it may have been broken from the start.
 fn idle_before(record: &Record, faults: &Faults) -> Option<String> {
@@ -107,11 +257,10 @@ fn idle_before(record: &Record, faults: &Faults) -> Option<String> {
             .iter()
             .any(|write| write.call.ok() && write.call.completed <= first)
     } else {
-        let granted = record
+        record
             .acquires
             .iter()
-            .any(|acquire| acquire.granted() && acquire.call.completed <= first);
-        granted || record.first_point.is_some_and(|point| point <= first)
+            .any(|acquire| acquire.granted() && acquire.call.completed <= first)
     };
     let what = if record.locks.is_empty() {
         "no read or write succeeded"
@@ -123,11 +272,11 @@ fn idle_before(record: &Record, faults: &Faults) -> Option<String> {
 
 /// What did not work after the last fault was over, of those things that clients tried at all.
 fn idle_after(record: &Record, storage: &StorageOrder, faults: &Faults) -> Vec<String> {
-    let (since, when) = match (faults.first(), faults.quiet()) {
+    let (since, when) = match (faults.first(), faults.quiet_since()) {
         (None, _) => (0, ""),
-        (Some(_), Quiet::Since(since)) => (since, " after the last fault was over"),
+        (Some(_), Some(since)) => (since, " after the last fault was over"),
         // That a fault did not heal is a failure of its own.
-        (Some(_), Quiet::Never(_)) => return Vec::new(),
+        (Some(_), None) => return Vec::new(),
     };
     let mut idle = Vec::new();
     let granted = || {
@@ -151,335 +300,5 @@ fn idle_after(record: &Record, storage: &StorageOrder, faults: &Faults) -> Vec<S
     }
     idle
 }
-
 #[cfg(test)]
-mod tests {
-    use crate::Answer;
-    use crate::timeline::{Timeline, timeline};
-
-    const ROUND: &str = "10 c1 acquire#1
-        12 c1 acquire#1 ok token=1 validity=310
-        15 c1 write#3 grant=1 token=1 based_on=0 value=a
-        16 c1 write#3 ok version=1
-        17 c1 release#4 grant=1
-        18 c1 release#4 ok";
-    const LATER: &str = "40 c2 acquire#11
-        42 c2 acquire#11 ok token=2 validity=350
-        45 c2 write#13 grant=11 token=2 based_on=1 value=b
-        46 c2 write#13 ok version=2
-        47 c2 release#14 grant=11
-        48 c2 release#14 ok";
-
-    fn with(text: &str) -> Timeline {
-        timeline(&format!("{ROUND}\n{LATER}\n{text}"))
-    }
-
-    /// The failures of a history in which nothing is violated, but which holds in nothing either.
-    fn failures(history: &Timeline) -> Vec<String> {
-        let verdict = history.verdict();
-        assert!(
-            verdict
-                .properties
-                .iter()
-                .all(|found| found.outcome.answer() == Answer::Unknown),
-            "{verdict:#?}"
-        );
-        verdict.assumptions
-    }
-
-    #[test]
-    fn clients_have_one_operation_of_a_kind_in_flight() {
-        let overlap =
-            with("50 c1 acquire#5\n51 c1 acquire#6\n52 c1 acquire#5 fail\n53 c1 acquire#6 fail");
-        assert_eq!(
-            failures(&overlap),
-            ["c1 began op 6 (acquire) while its op 5 was in flight"]
-        );
-        let both_kinds = with(
-            "50 c1 write#5 value=c\n51 c1 acquire#6\n52 c1 acquire#6 fail\n53 c1 write#5 fail",
-        );
-        assert_eq!(both_kinds.verdict().outcome, Answer::Holds);
-    }
-
-    #[test]
-    fn operations_have_ids_of_their_own_and_fit_their_completions() {
-        assert_eq!(
-            failures(&with("50 c1 read#3\n51 c1 read#3 ok version=2")),
-            [
-                "two operations have the id 3",
-                "c1 completed op 3 (read), which was not in flight",
-            ]
-        );
-        assert_eq!(
-            failures(&with("50 c1 read#5 \n51 c1 write#5 ok version=3")),
-            ["the completion of op 5 does not fit its invocation"]
-        );
-        assert_eq!(
-            failures(&with("50 c1 read#5 \n51 c2 read#5 ok version=2")),
-            ["the completion of op 5 does not fit its invocation"]
-        );
-        let many = with("50 c1 read#5 ok\n51 c1 read#6 ok\n52 c1 read#7 ok");
-        assert_eq!(
-            failures(&many),
-            ["c1 completed op 5 (read), which was not in flight (and 2 more like it)"]
-        );
-    }
-
-    #[test]
-    fn operations_are_done_under_grants_of_their_own_process() {
-        let of = |grant: u64| failures(&with(&format!("50 c1 work#5 grant={grant}"))).remove(0);
-        assert_eq!(
-            of(99),
-            "c1's op 5 (work) has the grant 99 of an acquire that is not there"
-        );
-        assert_eq!(
-            of(11),
-            "c1's op 5 (work) has the grant 11 of another process"
-        );
-        let acquire = |outcome: &str, f: &str| {
-            with(&format!(
-                "49 c1 acquire#6\n49 c1 acquire#6 {outcome}\n50 c1 {f}#5 grant=6\n51 c1 {f}#5 ok version=2"
-            ))
-        };
-        assert!(failures(&acquire("fail", "release"))[0].ends_with("of an acquire that failed"));
-        assert!(
-            failures(&acquire("info", "read"))[0].ends_with("of an acquire of unknown outcome")
-        );
-        assert_eq!(
-            acquire("info", "release").verdict().outcome,
-            Answer::Holds,
-            "cleaning up after it is right"
-        );
-    }
-
-    #[test]
-    fn a_flaw_never_makes_up_a_violation() {
-        // The release of grant 5 has the id of another operation, or no invocation.
-        for release in ["53 c1 release#3 grant=5", "60 c1 release#7 ok grant=5"] {
-            failures(&with(&format!(
-                "50 c1 acquire#5\n51 c1 acquire#5 ok token=5 validity=500\n{release}\n
-                 54 c2 acquire#15\n55 c2 acquire#15 ok token=6 validity=400\n70 c2 write#16 grant=15 value=x based_on=2\n
-                 71 c2 write#16 ok version=3"
-            ).replace("\n\n", "\n")));
-        }
-    }
-
-    #[test]
-    fn what_is_unclear_of_a_client_leaves_clear_what_was_over_before() {
-        let before = "50 c1 acquire#5
-            51 c1 acquire#5 ok token=5 validity=500
-            52 c2 acquire#15
-            53 c2 acquire#15 ok token=6 validity=400
-            54 c1 release#7 grant=5";
-        let history = with(&format!("{before}\n60 c1 release#8 ok"));
-        assert_eq!(history.witness("mutual-exclusion").overlap_ms, Some(1.0));
-        with(&format!(
-            "{}\n60 c1 release#8 ok",
-            before.replace("54 c1 release#7 grant=5", "")
-        ))
-        .spares("mutual-exclusion");
-    }
-
-    #[test]
-    fn of_two_operations_with_one_id_neither_is_known_to_have_completed() {
-        let twice = "50 c1 write#5 value=x\n51 c2 write#5 value=y\n52 c1 write#5 ok version=3";
-        let verdict = with(&format!(
-            "{twice}\n53 c2 read#6\n54 c2 read#6 ok version=3 value=y"
-        ))
-        .verdict();
-        assert_eq!(verdict.outcome, Answer::Unknown, "{verdict:#?}");
-    }
-
-    #[test]
-    fn something_is_granted_and_written() {
-        assert_eq!(
-            failures(&timeline("10 c1 acquire#1\n11 c1 acquire#1 fail")),
-            ["no lock was granted"]
-        );
-        let silent = timeline(
-            "10 c1 acquire#1\n12 c1 acquire#1 ok\n13 c1 read#2\n14 c1 read#2 ok version=0",
-        );
-        assert_eq!(failures(&silent), ["no write was accepted"]);
-        assert_eq!(
-            timeline("10 c1 acquire#1\n12 c1 acquire#1 ok")
-                .verdict()
-                .outcome,
-            Answer::Holds
-        );
-    }
-
-    #[test]
-    fn the_storage_tells_versions_and_knows_its_clients() {
-        assert_eq!(
-            failures(&with("50 c1 read#5\n51 c1 read#5 ok")),
-            ["read 5 returned no version"]
-        );
-        assert_eq!(
-            failures(&with("50 c1 write#5\n51 c1 write#5 ok")),
-            ["write 5 was accepted and returned no version"]
-        );
-        let log =
-            "50 storage log#9\n51 storage accepted#77 version=3\n52 storage log#9 ok entries=1";
-        let strange = with(log).verdict();
-        assert_eq!(
-            strange.assumptions,
-            ["the storage's log has op 77 as version 3 of `d`, which no client began"]
-        );
-    }
-
-    const INJECT: &str =
-        "20 nemesis inject#1 step=0 fault=pause on=c1\n22 nemesis inject#1 ok step=0";
-    const HEAL: &str = "30 nemesis heal#2 step=0 fault=pause on=c1\n31 nemesis heal#2 ok step=0";
-
-    fn faulty(inject: &str, heal: &str) -> Timeline {
-        with(&format!("{inject}\n{heal}")).planned("pause", "c1", 10)
-    }
-
-    #[test]
-    fn a_fault_with_evidence_that_healed_is_reported_and_spoils_nothing() {
-        let verdict = faulty(INJECT, HEAL).verdict();
-        assert_eq!(
-            (verdict.assumptions, verdict.outcome),
-            (Vec::new(), Answer::Holds)
-        );
-        let [fault] = verdict.faults.as_slice() else {
-            panic!("one fault: {:?}", verdict.faults)
-        };
-        assert_eq!(
-            (fault.fault.as_str(), fault.on.as_slice()),
-            ("pause", ["c1".to_owned()].as_slice())
-        );
-        assert_eq!(
-            (fault.injected_ns, fault.healed_ns),
-            (Some(22_000_000), Some(31_000_000))
-        );
-        assert_eq!(
-            (&fault.evidence["seen"], &fault.heal_evidence["seen"]),
-            (&true.into(), &true.into())
-        );
-    }
-
-    #[test]
-    fn a_fault_is_in_force_from_when_its_evidence_says() {
-        let injected = |told: u64| {
-            let inject = INJECT.replace("ok step=0", &format!("ok step=0 took_hold_ns={told}"));
-            faulty(&inject, HEAL).verdict().faults.remove(0).injected_ns
-        };
-        assert_eq!(injected(21_000_000), Some(21_000_000));
-        assert_eq!(
-            injected(99_000_000),
-            Some(22_000_000),
-            "it was recorded by then"
-        );
-    }
-
-    #[test]
-    fn a_planned_fault_is_injected_with_evidence() {
-        let inject = |ending: &str| failures(&faulty(&INJECT.replace("ok step=0", ending), HEAL));
-        let of = |inject: Vec<String>| inject.into_iter().next().unwrap_or_default();
-        assert_eq!(
-            of(inject("info error=nothing")),
-            "fault `pause` on c1 has no evidence that it took hold: nothing"
-        );
-        assert_eq!(
-            of(inject("ok evidence=no")),
-            "fault `pause` on c1 has no evidence that it took hold"
-        );
-        assert_eq!(
-            of(inject("fail error=refused")),
-            "fault `pause` on c1 was not injected: refused"
-        );
-        let never = failures(&with("").planned("pause", "c1", 10));
-        assert_eq!(
-            never,
-            [
-                "fault `pause` on c1 was never injected: its trigger (c1 at `before-write` of its 2nd grant) was not reached",
-            ]
-        );
-        let again = faulty(
-            &format!("19 nemesis inject#7 step=0\n19 nemesis inject#7 fail\n{INJECT}"),
-            HEAL,
-        );
-        assert_eq!(again.verdict().outcome, Answer::Holds);
-    }
-
-    #[test]
-    fn a_planned_fault_heals_in_its_time() {
-        let heal = |heal: &str| failures(&faulty(INJECT, heal)).remove(0);
-        assert_eq!(heal(""), "fault `pause` on c1 was not seen to heal");
-        assert_eq!(
-            heal("30 nemesis heal#2 step=0\n31 nemesis heal#2 info error=stuck"),
-            "fault `pause` on c1 was not seen to heal: stuck"
-        );
-        assert_eq!(
-            heal("23 nemesis heal#2 step=0\n24 nemesis heal#2 ok"),
-            "fault `pause` on c1 healed after 4.000 ms of its 10 ms"
-        );
-        assert_eq!(
-            with(INJECT).planned("crash", "c3", 0).verdict().outcome,
-            Answer::Holds,
-            "it was never to heal"
-        );
-    }
-
-    #[test]
-    fn a_fault_lasts_until_what_it_waits_for() {
-        let until = |client: &str| {
-            faulty(INJECT, &HEAL.replace("30", "46.5").replace("31", "46.7"))
-                .until(client, "write", "ok")
-        };
-        let after = "60 c1 acquire#21\n61 c1 acquire#21 ok token=9\n62 c1 write#22 grant=21 based_on=2\n63 c1 write#22 ok version=3";
-        assert_eq!(until("c2").and(after).verdict().outcome, Answer::Holds);
-        assert_eq!(
-            failures(&until("c3").and(after)),
-            [
-                "fault `pause` on c1 healed after 26.7 ms, before c3 completed the `write` (ok) that it was to last for",
-            ]
-        );
-    }
-
-    #[test]
-    fn what_was_begun_before_a_fault_is_not_what_it_lasts_for() {
-        let heal = HEAL.replace("30", "60").replace("31", "61");
-        let until = |begun: u64| {
-            faulty(INJECT, &heal)
-                .until("c2", "read", "ok")
-                .and(&format!("{begun} c2 read#21 grant=11\n50 c2 read#21 ok version=2"))
-                .and("70 c1 acquire#31\n71 c1 acquire#31 ok token=9\n72 c1 write#32 grant=31 value=c\n73 c1 write#32 info")
-                .and("80 storage log#9\n81 storage accepted#3 version=1\n81 storage accepted#13 version=2")
-                .and("81 storage accepted#32 version=3\n82 storage log#9 ok entries=3")
-        };
-        assert_eq!(until(49).verdict().assumptions, Vec::<String>::new());
-        let early = until(19).verdict().assumptions;
-        assert!(
-            early
-                .iter()
-                .any(|failure| failure.contains("before c2 completed the `read` (ok)")),
-            "{early:?}"
-        );
-    }
-
-    #[test]
-    fn something_works_before_the_first_fault_and_after_the_last() {
-        let early = |text: &str| text.replace("20 n", "1 n").replace("22 n", "2 n");
-        assert_eq!(
-            failures(&faulty(&early(INJECT), HEAL)),
-            ["no lock was granted before the first fault"]
-        );
-        assert_eq!(
-            faulty(&early(INJECT), HEAL)
-                .and("0 c1 point#99")
-                .verdict()
-                .outcome,
-            Answer::Holds
-        );
-        let late = |heal: &str| heal.replace("30 n", "60 n").replace("31 n", "61 n");
-        assert_eq!(
-            failures(&faulty(INJECT, &late(HEAL))),
-            [
-                "no lock was granted after the last fault was over",
-                "no write was accepted after the last fault was over",
-            ]
-        );
-    }
-}
+mod tests;

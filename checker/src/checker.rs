@@ -2,14 +2,17 @@
 
 use std::io::BufRead;
 
-use histories::{Ending, Event, Function, Header, Plan, ReadError, Reader};
+use histories::{Clause, Event, Function, Hazard, Header, Plan, Promise, ReadError, Reader, Seal};
 
-use crate::assumptions;
+use crate::assumptions::{self, Assumed};
+use crate::contract::{self, Class, Contract, Said};
 use crate::error::{CheckError, Error, UnknownProperty};
-use crate::grants::{Grants, end_with_their_processes};
+use crate::grants::{Grants, end_grants};
+use crate::hazards::{Excuse, Hazards};
 use crate::intake::{Intake, Open};
 use crate::names::NONE;
-use crate::operations::Call;
+use crate::operations::{Call, Process};
+use crate::plausible;
 use crate::properties::{Case, Property, efficiency, properties};
 use crate::storage::StorageOrder;
 use crate::verdict::{Answer, Counts, Outcome, PropertyVerdict, Verdict};
@@ -18,6 +21,7 @@ use crate::verdict::{Answer, Counts, Outcome, PropertyVerdict, Verdict};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     only: Option<Vec<&'static str>>,
+    contract: Vec<Clause>,
 }
 
 impl Options {
@@ -42,7 +46,13 @@ impl Options {
         };
         Ok(Options {
             only: Some(names.into_iter().map(known).collect::<Result<_, _>>()?),
+            ..Options::default()
         })
+    }
+
+    /// Takes this contract for a history of version 1 that brings none.
+    pub fn or_contract(self, contract: Vec<Clause>) -> Options {
+        Options { contract, ..self }
     }
 }
 
@@ -55,22 +65,38 @@ impl Options {
 /// for event in events {
 ///     checker.push(event)?;
 /// }
-/// Ok(checker.finish(true))
+/// Ok(checker.finish(histories::Seal::Sealed))
 /// # }
 /// ```
 pub struct Checker {
     plan: Plan,
+    contract: Contract,
+    stalls_recorded: bool,
     options: Options,
     intake: Intake,
+    /// Whether the events had to be put in order first.
+    is_unordered: bool,
 }
 
 impl Checker {
     /// Begins with a history's header.
     pub fn new(header: &Header, options: Options) -> Checker {
+        // From version 2 on a history states its own contract; one that states nothing promises nothing.
+        let stated = if header.fencepost < 2 && header.contract.is_empty() {
+            &options.contract
+        } else {
+            &header.contract
+        };
         Checker {
             plan: header.plan.clone(),
+            contract: Contract::new(stated.clone()),
+            stalls_recorded: header.heartbeat_ms.is_some_and(|ms| {
+                let short = ms.saturating_mul(5) <= header.plan.ttl_ms;
+                ms > 0 && short
+            }),
             options,
-            intake: Intake::new(&header.plan),
+            intake: Intake::new(header),
+            is_unordered: false,
         }
     }
 
@@ -83,9 +109,10 @@ impl Checker {
         self.intake.push(event)
     }
 
-    /// Judges what was pushed. `complete` says whether the history was written to its end: of one that is cut nothing is
-    /// said to hold.
-    pub fn finish(self, complete: bool) -> Verdict {
+    /// Judges what was pushed. `seal` says whether the history is as it was when it was closed: of one that is cut or edited
+    /// nothing is said to hold.
+    pub fn finish(self, seal: Seal) -> Verdict {
+        let complete = seal != Seal::Cut;
         let Intake {
             mut record,
             faults,
@@ -93,20 +120,34 @@ impl Checker {
             open,
             ..
         } = self.intake;
-        let without_table =
+        let without_completion =
             |open: &&Open| matches!(open.f, Function::Release | Function::Held | Function::Work);
-        record.other_unknown += open.values().filter(without_table).count() as u64;
-        end_with_their_processes(&mut record, &faults, complete);
+        record.other_unknown += open.values().filter(without_completion).count() as u64;
+        end_grants(&mut record, &faults, complete);
         let storage = StorageOrder::new(&record, &mut flaws);
+        plausible::note(&mut record, &storage, &self.plan, &mut flaws);
         let grants = Grants::new(&record);
-        let (lost_events, hidden_holds) = (flaws.lose_events(), flaws.hide_holds());
-        let assumptions = assumptions::failures(&record, &storage, &faults, flaws, complete);
+        let hazards = Hazards::new(&record, &faults, &self.plan, self.stalls_recorded);
+        let undead = record.processes.iter().any(Process::outlives_its_death);
+        let (lost_events, hidden_holds) = (flaws.lose_events(), flaws.hide_holds() || undead);
+        let assumed = Assumed {
+            record: &record,
+            storage: &storage,
+            grants: &grants,
+            faults: &faults,
+            plan: &self.plan,
+            seal,
+            is_unordered: self.is_unordered,
+        };
+        let assumptions = assumptions::failures(&assumed, flaws);
         let case = Case {
             record: &record,
             grants,
             storage,
-            faults: &faults,
             plan: &self.plan,
+            contract: &self.contract,
+            hazards,
+            planned: contract::planned(&self.plan),
             complete,
             lost_events,
             hidden_holds,
@@ -126,10 +167,20 @@ impl Checker {
             faults: faults.reports(),
             counts: counts(&case),
             efficiency: measured.then(|| efficiency::measure(&case)),
+            controls: controls(&case),
             events: record.events,
-            complete,
+            seal,
         }
     }
+}
+
+/// The plan's controls, as far as their violation is a known limit under the faults that the plan has in store.
+fn controls(case: &Case<'_>) -> Vec<String> {
+    let limited = |control: &&String| {
+        let said = case.contract.said_of_all(control, &case.planned);
+        said.promise == Promise::NotPromised
+    };
+    case.plan.controls.iter().filter(limited).cloned().collect()
 }
 
 /// Reads a history and judges it. `open` gives a reader at its beginning; it is called again if the events turn out not
@@ -170,7 +221,7 @@ fn check_in_order<R: BufRead>(
             });
         }
     }
-    Ok(checker.finish(is_complete(&reader)))
+    Ok(checker.finish(reader.seal().unwrap_or(Seal::Cut)))
 }
 
 fn check_sorted<R: BufRead>(
@@ -178,6 +229,7 @@ fn check_sorted<R: BufRead>(
     options: Options,
 ) -> Result<Verdict, CheckError> {
     let mut checker = Checker::new(reader.header(), options);
+    checker.is_unordered = true;
     let mut events = Vec::new();
     while let Some(event) = reader.next()? {
         let event = event.into_owned();
@@ -189,14 +241,11 @@ fn check_sorted<R: BufRead>(
             .push(&event)
             .map_err(|source| CheckError::Event { line, source })?;
     }
-    Ok(checker.finish(is_complete(&reader)))
+    Ok(checker.finish(reader.seal().unwrap_or(Seal::Cut)))
 }
 
-fn is_complete<R: BufRead>(reader: &Reader<R>) -> bool {
-    matches!(reader.ending(), Some(Ending::Complete { .. }))
-}
-
-/// The properties to judge, and why the history cannot speak to those of which it cannot.
+/// The properties to judge, and why the history cannot speak to those of which it cannot. One that the contract
+/// mentions is judged all the same: what was promised and not seen is not kept.
 fn chosen(options: &Options, case: &Case<'_>) -> Vec<(&'static Property, Option<&'static str>)> {
     let silent = properties()
         .iter()
@@ -205,7 +254,9 @@ fn chosen(options: &Options, case: &Case<'_>) -> Vec<(&'static Property, Option<
         Some(only) => silent
             .filter(|(property, _)| only.contains(&property.name))
             .collect(),
-        None => silent.filter(|(_, silent)| silent.is_none()).collect(),
+        None => silent
+            .filter(|(property, silent)| silent.is_none() || case.contract.mentions(property.name))
+            .collect(),
     }
 }
 
@@ -215,29 +266,95 @@ fn judge(
     case: &Case<'_>,
     assumptions: &[String],
 ) -> PropertyVerdict {
-    let name = property.name.to_owned();
-    if let Some(silent) = silent {
-        let reason = format!("the history says nothing of it: {silent}");
-        return PropertyVerdict {
-            name,
-            outcome: Outcome::Unknown { reason },
-            violations: 0,
-        };
-    }
-    let finding = (property.judge)(case);
-    let outcome = match (finding.outcome, assumptions) {
-        (Outcome::Holds, [only]) => Outcome::Unknown {
-            reason: only.clone(),
-        },
-        (Outcome::Holds, [first, more @ ..]) => Outcome::Unknown {
-            reason: format!("{first} (and {} more)", more.len()),
-        },
-        (outcome, _) => outcome,
+    let unknown = |reason: String| {
+        let said = case.contract.said_of_all(property.name, &case.planned);
+        verdict(
+            property,
+            Outcome::Unknown { reason },
+            0,
+            Class::Unknown,
+            said,
+        )
     };
+    if let Some(silent) = silent {
+        return unknown(format!("the history says nothing of it: {silent}"));
+    }
+    let finding = (property.judge)(case, &case.cuts(property.name, None));
+    match (finding.outcome, assumptions) {
+        (Outcome::Violated { witness }, _) => {
+            let outcome = Outcome::Violated { witness };
+            violated(property, case, outcome, finding.violations)
+        }
+        (Outcome::Unknown { reason }, _) => unknown(reason),
+        (Outcome::Holds, [only]) => unknown(only.clone()),
+        (Outcome::Holds, [first, more @ ..]) => {
+            unknown(format!("{first} (and {} more)", more.len()))
+        }
+        (Outcome::Holds, []) => {
+            let said = case.contract.said_of_all(property.name, &case.planned);
+            let class = contract::class_of_holding(said.promise);
+            verdict(property, Outcome::Holds, 0, class, said)
+        }
+    }
+}
+
+/// The gravest class of a property's violations, with the first violation of that class: one that nothing excuses is
+/// looked for first.
+fn violated(property: &Property, case: &Case<'_>, any: Outcome, count: u64) -> PropertyVerdict {
+    let always = case.contract.said(property.name, Hazard::Nothing);
+    if always.promise == Promise::NotPromised {
+        return verdict(property, any, count, Class::LimitShown, always);
+    }
+    let without = |excuse| {
+        let cuts = case.cuts(property.name, Some(excuse));
+        let outcome = (property.judge)(case, &cuts).outcome;
+        outcome.witness().is_some().then_some(outcome)
+    };
+    if let Some(outcome) = without(Excuse::LimitOrUnspecified) {
+        let class = match always.promise {
+            Promise::Promised => Class::Broken,
+            _ => Class::Unspecified,
+        };
+        return verdict(property, outcome, count, class, always);
+    }
+    let windows = case.hazards.windows.iter();
+    let about: Vec<Hazard> = windows
+        .map(|window| window.hazard)
+        .chain([Hazard::WorkHeld])
+        .collect();
+    let said = |promise| {
+        let mut said = about
+            .iter()
+            .map(|&hazard| case.contract.said(property.name, hazard));
+        said.find(|said| said.promise == promise)
+    };
+    if let Some(outcome) = without(Excuse::Limit) {
+        let said = said(Promise::Unspecified).unwrap_or_else(|| Said {
+            promise: Promise::Unspecified,
+            why:
+                "nobody knows whether what happened meanwhile was more than the contract allows for"
+                    .to_owned(),
+        });
+        return verdict(property, outcome, count, Class::Unspecified, said);
+    }
+    let limit = said(Promise::NotPromised).unwrap_or(always);
+    verdict(property, any, count, Class::LimitShown, limit)
+}
+
+fn verdict(
+    property: &Property,
+    outcome: Outcome,
+    violations: u64,
+    class: Class,
+    said: Said,
+) -> PropertyVerdict {
     PropertyVerdict {
-        name,
+        name: property.name.to_owned(),
         outcome,
-        violations: finding.violations,
+        violations,
+        contract: said.promise,
+        class,
+        why: said.why,
     }
 }
 

@@ -1,12 +1,20 @@
 //! The faults of a history: what was planned, what was injected, what healed, and what shows it.
 
-use histories::{Event, Function, Kind, Named, Plan, PlannedFault, When, host_of};
+mod clients;
+mod failures;
+mod lives;
+
+use std::collections::BTreeSet;
+
+use histories::{Deed, Effect, Event, Function, Header, Kind, LEADER, PlannedFault, Role};
 use serde_json::{Map, Value};
 
+use crate::contract::stays;
 use crate::error::Error;
 use crate::operations::{Completion, Death, NEVER};
-use crate::sentences::{ms, ordinal};
 use crate::verdict::FaultReport;
+
+pub(crate) use lives::Blow;
 
 /// One injection, or one healing.
 #[derive(Clone, Debug)]
@@ -15,12 +23,22 @@ struct Act {
     step: Option<usize>,
     fault: String,
     on: Vec<String>,
+    /// What the event says that it does, if it says so.
+    told: Option<Vec<Effect>>,
     engine: String,
     invoked: u64,
     completed: u64,
     completion: Completion,
     evidence: Map<String, Value>,
     error: String,
+    /// Whether its completion says something else of it than its invocation did.
+    contradicts_itself: bool,
+    /// Whether it ended without having begun.
+    unbegun: bool,
+    /// Whether one of the same operation was begun before.
+    is_again: bool,
+    /// When those did something that it keeps them from, from its invocation to the end of its healing.
+    deeds: Vec<u64>,
 }
 
 impl Act {
@@ -36,16 +54,46 @@ impl Act {
         })
     }
 
+    /// Whether a healing says nothing else of what it heals than that said of itself.
+    fn is_of(&self, injection: &Act) -> bool {
+        let same_host = self.on == injection.on || self.on.iter().all(|host| host == LEADER);
+        let same_deeds =
+            self.told.is_none() || injection.told.is_none() || self.told == injection.told;
+        self.fault == injection.fault && same_host && same_deeds && !self.contradicts_itself
+    }
+
+    /// Whether a completion says nothing else of it. Which host leads is known only when it is over.
+    fn fits(&self, event: &Event<'_>) -> bool {
+        let leader = self.on.iter().any(|host| host == LEADER);
+        let same = event.step.is_none_or(|step| self.step == Some(step))
+            && event
+                .fault
+                .as_deref()
+                .is_none_or(|fault| fault == self.fault)
+            && event.on.as_ref().is_none_or(|on| leader || *on == self.on);
+        same && (event.does.is_none() || self.told.is_none() || event.does == self.told)
+    }
+
     /// What is known only when it is over is told on its completion, what is known before on its invocation.
-    fn take(&mut self, event: &Event<'_>) {
+    fn take(&mut self, event: &Event<'_>, does_stands_in_events: bool) {
+        if event.kind != Kind::Invoke {
+            self.contradicts_itself |= !self.fits(event);
+        }
         self.step = self.step.or(event.step);
         if let Some(on) = &event.on {
             self.on.clone_from(on);
         }
+        if let Some(does) = event.does.as_ref().filter(|_| does_stands_in_events) {
+            self.told = Some(does.clone());
+        }
         if let Some(engine) = &event.engine {
             self.engine = engine.to_string();
         }
-        if let Some(evidence) = &event.evidence {
+        if let Some(evidence) = event
+            .evidence
+            .as_ref()
+            .filter(|_| event.kind != Kind::Invoke)
+        {
             self.evidence.clone_from(evidence);
         }
         if let Some(error) = &event.error {
@@ -61,38 +109,79 @@ impl Act {
     }
 }
 
-/// A crash of a host on which clients may run.
+/// A fault as long as it was in force, or may have been.
+pub(crate) struct InForce<'a> {
+    pub(crate) on: &'a [String],
+    pub(crate) does: Vec<Effect>,
+    /// From its injection's invocation on.
+    pub(crate) from: u64,
+    /// Until its healing was done; [`NEVER`] if it was not.
+    pub(crate) until: u64,
+    /// When its healing began, if it did.
+    pub(crate) heals_from: Option<u64>,
+    /// Whether the plan never heals it.
+    pub(crate) stays: bool,
+    /// Whether it was planned, has its evidence, and nothing contradicts it.
+    pub(crate) is_shown: bool,
+}
+
+impl InForce<'_> {
+    /// The roles of the hosts that it struck, each once; `None` for a name of no host.
+    pub(crate) fn roles(&self) -> impl Iterator<Item = (&str, Option<Role>)> {
+        self.on.iter().map(|host| (host.as_str(), Role::of(host)))
+    }
+}
+
+/// What a fault waits for: it came, and lasted.
+struct Trigger {
+    op: u64,
+    came: u64,
+    /// [`NEVER`] for an event, which is what happened, and for a point that its client did not leave.
+    left: u64,
+}
+
+/// A death of processes on some hosts.
 pub(crate) struct Crash<'a> {
     pub(crate) on: &'a [String],
     pub(crate) death: Death,
 }
 
-/// From when on nothing disturbed the run any more.
-pub(crate) enum Quiet {
-    /// From this instant on.
-    Since(u64),
-    /// Never, as far as the history tells.
-    Never(String),
-}
-
 /// The faults of a history beside those of its plan.
 pub(crate) struct Faults {
     planned: Vec<PlannedFault>,
+    /// Whether the format says in which order faults of one trigger strike.
+    ordered: bool,
+    /// Whether events say what they do; in version 1 the plan's faults alone do, by their names.
+    does_stands_in_events: bool,
     injections: Vec<Act>,
     healings: Vec<Act>,
     /// When the operation that a planned fault lasts for was seen to complete, by step.
     awaited: Vec<Option<u64>>,
+    /// What a planned fault waits for, as it was seen, by step.
+    triggered: Vec<Vec<Trigger>>,
+    /// Whether any fault waits for, or lasts until, what a client does.
     awaiting: bool,
+    /// How many clients the plan has.
+    clients: u32,
+    /// The hosts that the header names; none where it names none.
+    hosts: BTreeSet<String>,
 }
 
 impl Faults {
-    pub(crate) fn new(plan: &Plan) -> Faults {
+    pub(crate) fn new(header: &Header) -> Faults {
+        let planned = header.plan.faults.clone();
+        let hosts = header.servers.keys().chain(header.images.keys());
         Faults {
-            planned: plan.faults.clone(),
+            ordered: header.fencepost > 1,
+            does_stands_in_events: header.fencepost > 1,
             injections: Vec::new(),
             healings: Vec::new(),
-            awaited: vec![None; plan.faults.len()],
-            awaiting: plan.faults.iter().any(|fault| fault.until.event.is_some()),
+            awaited: vec![None; planned.len()],
+            triggered: planned.iter().map(|_| Vec::new()).collect(),
+            awaiting: planned.iter().any(clients::are_awaited),
+            clients: header.plan.clients,
+            hosts: hosts.cloned().collect(),
+            planned,
         }
     }
 
@@ -109,9 +198,10 @@ impl Faults {
         if event.kind != Kind::Invoke
             && let Some(act) = begun
         {
-            act.take(event);
+            act.take(event, self.does_stands_in_events);
             return Ok(());
         }
+        let is_again = acts.iter().any(|act| act.op == event.op);
         let planned = event.step.and_then(|step| self.planned.get(step));
         let fault = event
             .fault
@@ -129,38 +219,21 @@ impl Faults {
             on: planned
                 .map(|planned| vec![planned.on.clone()])
                 .unwrap_or_default(),
+            told: None,
             engine: String::new(),
             invoked: event.t,
             completed: NEVER,
             completion: Completion::Pending,
             evidence: Map::new(),
             error: String::new(),
+            contradicts_itself: false,
+            unbegun: event.kind != Kind::Invoke,
+            is_again,
+            deeds: Vec::new(),
         };
-        act.take(event);
+        act.take(event, self.does_stands_in_events);
         acts.push(act);
         Ok(())
-    }
-
-    /// Notes that a client completed an operation: a fault may last until then.
-    pub(crate) fn saw(&mut self, process: &str, invoked: u64, event: &Event<'_>) {
-        if !self.awaiting {
-            return;
-        }
-        let injected = |step| {
-            self.injections
-                .iter()
-                .any(|act| act.step == Some(step) && act.invoked <= invoked)
-        };
-        for (step, planned) in self.planned.iter().enumerate() {
-            let awaited = planned
-                .until
-                .event
-                .as_ref()
-                .is_some_and(|named| names(named, process, event));
-            if awaited && self.awaited[step].is_none() && injected(step) {
-                self.awaited[step] = Some(event.t);
-            }
-        }
     }
 
     /// When the first fault was asked for.
@@ -168,12 +241,41 @@ impl Faults {
         self.injections.iter().map(|act| act.invoked).min()
     }
 
-    /// The crashes that took place or may have.
-    pub(crate) fn crashes(&self) -> impl Iterator<Item = Crash<'_>> {
-        let crashed = |act: &&Act| {
-            matches!(act.fault.as_str(), "crash" | "restart") && act.completion != Completion::Fail
+    /// What an injection does: as it says itself, else as the plan says of that fault.
+    fn does(&self, act: &Act) -> Vec<Effect> {
+        let planned = act.step.and_then(|step| self.planned.get(step));
+        let planned = planned.filter(|planned| planned.fault == act.fault);
+        match (&act.told, planned) {
+            (Some(told), _) if !told.is_empty() => told.clone(),
+            (None, Some(planned)) if !planned.does.is_empty() => planned.does.clone(),
+            _ => vec![Effect::of(Deed::Unforeseen)],
+        }
+    }
+
+    /// The faults that took place or may have.
+    pub(crate) fn in_force(&self) -> impl Iterator<Item = InForce<'_>> {
+        let tried = self.injections.iter().enumerate();
+        let tried = tried.filter(|(_, act)| act.completion != Completion::Fail);
+        tried.map(|(at, act)| {
+            let heal = self.healing(act);
+            InForce {
+                on: &act.on,
+                does: self.does(act),
+                from: act.invoked,
+                until: heal.map_or(NEVER, |heal| heal.completed),
+                heals_from: heal.map(|heal| heal.invoked),
+                stays: self.lasts_to_the_end(act),
+                is_shown: self.doubt(at).is_none(),
+            }
+        })
+    }
+
+    /// The deaths that took place or may have.
+    pub(crate) fn deaths(&self) -> impl Iterator<Item = Crash<'_>> {
+        let kills = |act: &&Act| {
+            act.completion != Completion::Fail && self.does(act).iter().any(Effect::is_deadly)
         };
-        self.injections.iter().filter(crashed).map(|act| Crash {
+        self.injections.iter().filter(kills).map(|act| Crash {
             on: &act.on,
             death: Death {
                 op: act.op,
@@ -183,49 +285,76 @@ impl Faults {
         })
     }
 
+    /// Whether a host is one of this run, as far as its header tells.
+    pub(crate) fn knows(&self, host: &str) -> bool {
+        match Role::of(host) {
+            Some(Role::Client) => {
+                let number = host[1..].parse::<u32>();
+                number.is_ok_and(|number| number <= self.clients)
+            }
+            Some(_) => self.hosts.is_empty() || self.hosts.contains(host),
+            None => false,
+        }
+    }
+
+    /// The deaths of the lock's servers.
+    pub(crate) fn server_deaths(&self) -> impl Iterator<Item = Death> {
+        let of_server = |crash: &Crash<'_>| {
+            crash
+                .on
+                .iter()
+                .any(|host| Role::of(host) == Some(Role::Server))
+        };
+        self.deaths().filter(of_server).map(|crash| crash.death)
+    }
+
+    /// Whether the plan has a fault that kills on this host, and it was in force at this time.
+    pub(crate) fn explains_death(&self, host: &str, at: u64) -> bool {
+        self.injections.iter().any(|act| {
+            let planned = act.step.is_some_and(|step| step < self.planned.len());
+            let until = self.healing(act).map_or(NEVER, |heal| heal.completed);
+            planned
+                && act.is_on(host)
+                && self.does(act).iter().any(Effect::is_deadly)
+                && (act.invoked..=until).contains(&at)
+        })
+    }
+
+    /// Whether a planned fault killed a process on this host.
+    pub(crate) fn killed(&self, host: &str) -> bool {
+        self.injections
+            .iter()
+            .any(|act| self.explains_death(host, act.invoked))
+    }
+
     fn lasts_to_the_end(&self, injection: &Act) -> bool {
         let until = injection
             .step
             .and_then(|step| self.planned.get(step))
             .map(|planned| &planned.until);
-        until.is_none_or(|until| {
-            until.after_ms.is_none() && until.event.is_none() && until.at_most_ms.is_none()
-        })
+        until.is_none_or(stays)
     }
 
     /// The healing of an injection that took place first.
     fn healing(&self, injection: &Act) -> Option<&Act> {
-        let same = |heal: &&Act| match injection.step {
-            Some(step) => heal.step == Some(step),
-            None => heal.step.is_none() && heal.fault == injection.fault && heal.on == injection.on,
-        };
-        self.healings
-            .iter()
-            .filter(same)
-            .find(|heal| heal.took_place() && heal.invoked >= injection.invoked)
+        let mut healings = self.healings.iter();
+        healings.find(|heal| heal.took_place() && heal.heals(injection))
     }
 
-    /// From when on nothing disturbed the run any more: the last healing, or the injection of what was never to heal.
-    pub(crate) fn quiet(&self) -> Quiet {
-        let mut since = 0;
+    /// From when on nothing disturbed the run any more: the last healing, or the injection of what was never to heal. `None`
+    /// if something was never seen to be over.
+    pub(crate) fn quiet_since(&self) -> Option<u64> {
         let tried = |act: &&Act| act.completion != Completion::Fail;
+        let over = |act: &Act| match self.healing(act) {
+            _ if self.lasts_to_the_end(act) && act.took_place() => Some(act.completed),
+            Some(heal) => Some(heal.completed),
+            None => None,
+        };
+        let mut since = 0;
         for act in self.injections.iter().filter(tried) {
-            let healed = self.healing(act).map(|heal| heal.completed);
-            let over = match (healed, self.lasts_to_the_end(act)) {
-                (_, true) if act.took_place() => act.in_force(),
-                (Some(healed), _) => healed,
-                (None, _) => return Quiet::Never(format!("{} was never seen to be over", on(act))),
-            };
-            since = since.max(over);
+            since = since.max(over(act)?);
         }
-        Quiet::Since(since)
-    }
-
-    /// The first planned fault that was not injected.
-    pub(crate) fn outstanding(&self) -> Option<String> {
-        let mut planned = self.planned.iter().enumerate();
-        let (_, first) = planned.find(|&(step, _)| !self.was_tried(step))?;
-        Some(format!("fault `{}` on {}", first.fault, first.on))
+        Some(since)
     }
 
     fn was_tried(&self, step: usize) -> bool {
@@ -251,128 +380,5 @@ impl Faults {
             }
         };
         acts.into_iter().map(report).collect()
-    }
-
-    /// What went otherwise than planned, a fragment each.
-    pub(crate) fn failures(&self) -> Vec<String> {
-        let mut failures = Vec::new();
-        for (step, planned) in self.planned.iter().enumerate() {
-            let name = format!("fault `{}` on {}", planned.fault, planned.on);
-            if !self.was_tried(step) {
-                failures.push(format!(
-                    "{name} was never injected: its trigger ({}) was not reached",
-                    trigger(&planned.when)
-                ));
-            }
-        }
-        for (at, act) in self.injections.iter().enumerate() {
-            let again = |other: &Act| act.step.is_some() && other.step == act.step;
-            if act.completion == Completion::Fail && self.injections[at + 1..].iter().any(again) {
-                continue;
-            }
-            failures.extend(
-                self.failure_to_inject(act)
-                    .or_else(|| self.failure_to_heal(act)),
-            );
-        }
-        failures
-    }
-
-    fn failure_to_inject(&self, act: &Act) -> Option<String> {
-        let because = if act.error.is_empty() {
-            String::new()
-        } else {
-            format!(": {}", act.error)
-        };
-        match act.completion {
-            _ if act.step.is_some_and(|step| step >= self.planned.len()) => Some(format!(
-                "{} is step {} of a plan that has none of that number",
-                on(act),
-                act.step.unwrap_or_default()
-            )),
-            Completion::Ok if act.evidence.is_empty() => {
-                Some(format!("{} has no evidence that it took hold", on(act)))
-            }
-            Completion::Ok => None,
-            Completion::Info => Some(format!(
-                "{} has no evidence that it took hold{because}",
-                on(act)
-            )),
-            Completion::Fail => Some(format!("{} was not injected{because}", on(act))),
-            Completion::Pending => Some(format!(
-                "{} has no evidence that it took hold: its injection never came to an end",
-                on(act)
-            )),
-        }
-    }
-
-    fn failure_to_heal(&self, act: &Act) -> Option<String> {
-        let step = act.step?;
-        if self.lasts_to_the_end(act) {
-            return None;
-        }
-        let Some(heal) = self.healing(act) else {
-            let tried = self
-                .healings
-                .iter()
-                .rev()
-                .find(|heal| heal.step == Some(step));
-            let because = tried
-                .map(|heal| format!(": {}", heal.error))
-                .filter(|because| because.len() > 2);
-            return Some(format!(
-                "{} was not seen to heal{}",
-                on(act),
-                because.unwrap_or_default()
-            ));
-        };
-        let until = &self.planned[step].until;
-        let lasted = heal.completed.saturating_sub(act.invoked);
-        let seen = self.awaited[step].is_some_and(|seen| seen <= heal.completed);
-        match (&until.event, until.after_ms, until.at_most_ms) {
-            (Some(named), ..) if !seen => Some(format!(
-                "{} healed after {}, before {} completed the `{}` ({}) that it was to last for",
-                on(act),
-                ms(lasted),
-                named.client,
-                named.f,
-                named.outcome
-            )),
-            (_, Some(after_ms), _) if lasted < after_ms.saturating_mul(1_000_000) => Some(format!(
-                "{} healed after {} of its {after_ms} ms",
-                on(act),
-                ms(lasted)
-            )),
-            (None, None, Some(at_most_ms)) => Some(format!(
-                "{} healed only because it may not last longer than {at_most_ms} ms",
-                on(act)
-            )),
-            _ => None,
-        }
-    }
-}
-
-fn on(act: &Act) -> String {
-    format!("fault `{}` on {}", act.fault, act.on.join(", "))
-}
-
-fn names(named: &Named, process: &str, event: &Event<'_>) -> bool {
-    named.f == event.f.name()
-        && named.outcome == event.kind.name()
-        && (named.client == process || named.client == host_of(process))
-}
-
-fn trigger(when: &When) -> String {
-    match when {
-        When::Time { after_ms } => format!("{after_ms} ms after the start"),
-        When::Point {
-            client,
-            point,
-            nth_grant,
-        } => format!("{client} at `{point}` of its {} grant", ordinal(*nth_grant)),
-        When::Event(named) => format!(
-            "{} completes `{}` with `{}`",
-            named.client, named.f, named.outcome
-        ),
     }
 }

@@ -1,8 +1,11 @@
 //! Takes events one by one and makes tables of them.
 
+mod completions;
 mod grants;
+mod log;
+mod stalls;
 
-use histories::{Event, Function, Kind, Plan};
+use histories::{Event, Function, Header, Kind, NEMESIS, Role, STORAGE, host_of};
 
 use crate::assumptions::{Flaw, Flaws};
 use crate::error::Error;
@@ -10,7 +13,7 @@ use crate::faults::Faults;
 use crate::index::Known;
 use crate::names::{Map, NONE};
 use crate::operations::{
-    Acquire, Call, Completion, Extend, LogRead, LogRow, NEVER, Process, Read, Record, Why, Write,
+    Acquire, Call, End, Extend, Process, Read, Record, Release, Why, Work, Write,
 };
 
 /// An operation in flight.
@@ -18,9 +21,20 @@ use crate::operations::{
 pub(crate) struct Open {
     pub(crate) f: Function,
     process: u32,
-    /// Its row in the table of its function; for operations without a table, the row of their grant.
+    /// Its row in the table of its function; of `held`, the row of its grant.
     row: u32,
     invoked: u64,
+    asked: Asked,
+}
+
+/// What an invocation names that no table keeps, and its completion may not name otherwise.
+#[derive(Clone, Copy)]
+struct Asked {
+    ttl_ms: Option<u64>,
+    wait_ms: Option<u64>,
+    nth: Option<u64>,
+    /// One of the record's values; [`NONE`] for none.
+    point: u32,
 }
 
 /// Which of a process's operations exclude each other.
@@ -46,16 +60,19 @@ pub(crate) struct Intake {
     pub(crate) open: Map<u64, Open>,
     /// Rows of acquires that the history lacks, by the operation by which others speak of them.
     absent: Map<u64, u32>,
+    /// Whether the plan has a lock, so that nothing is done without a grant of it.
+    has_lock: bool,
 }
 
 impl Intake {
-    pub(crate) fn new(plan: &Plan) -> Intake {
+    pub(crate) fn new(header: &Header) -> Intake {
         Intake {
             record: Record::default(),
-            faults: Faults::new(plan),
+            faults: Faults::new(header),
             flaws: Flaws::default(),
             open: Map::default(),
             absent: Map::default(),
+            has_lock: !header.plan.lock.is_empty(),
         }
     }
 
@@ -75,6 +92,10 @@ impl Intake {
         }
         self.record.events += 1;
         self.record.end = event.t;
+        if let Some(why) = untold(event) {
+            self.leave_aside(event, why);
+            return Ok(());
+        }
         match event.f {
             Function::Inject | Function::Heal => self.faults.push(event),
             Function::Log => {
@@ -83,9 +104,13 @@ impl Intake {
             }
             Function::Accepted => self.accepted(event),
             Function::Lost => self.lost(event),
+            Function::Renewed => self.renewed(event),
+            Function::Stall => {
+                self.stall(event);
+                Ok(())
+            }
             Function::Exit => {
-                let process = self.process(event);
-                self.record.processes[process as usize].exits.push(event.t);
+                self.exit(event);
                 Ok(())
             }
             _ if event.kind == Kind::Invoke => self.begin(event),
@@ -99,28 +124,50 @@ impl Intake {
     fn process(&mut self, event: &Event<'_>) -> u32 {
         let process = self.record.names.number(&event.process);
         if process as usize == self.record.processes.len() {
-            self.record.processes.push(Process {
-                first_event: event.t,
-                last_event: event.t,
-                exits: Vec::new(),
-                crashes: Vec::new(),
-                unclear: Vec::new(),
-                unclear_since_when: Vec::new(),
-                lock_op: None,
-                storage_op: None,
-            });
+            self.record.processes.push(Process::seen_at(event.t));
         }
-        self.record.processes[process as usize].last_event = event.t;
+        let state = &mut self.record.processes[process as usize];
+        state.saw_event(event.t);
+        if event.f != Function::Exit {
+            state.last_deed = event.t;
+            self.faults.client_acts(state.first_event, event);
+        }
         process
+    }
+
+    /// Leaves an event aside that cannot be what it says it is. What it may have told its client ends a hold.
+    fn leave_aside(&mut self, event: &Event<'_>, why: &str) {
+        self.flaws.note(Flaw::Untold, || {
+            let (process, f, kind) = (&event.process, event.f.name(), event.kind.name());
+            format!(
+                "{process} has a `{f}` of type `{kind}` (op {}), {why}",
+                event.op
+            )
+        });
+        if let Some(grant) = event.grant {
+            self.end_unclear(event, grant, event.t);
+        }
+    }
+
+    fn exit(&mut self, event: &Event<'_>) {
+        let how = event.error.as_deref().unwrap_or_default().to_owned();
+        let role = Role::of(host_of(&event.process));
+        if !matches!(role, Some(Role::Server | Role::Storage)) {
+            let process = self.process(event);
+            let state = &mut self.record.processes[process as usize];
+            state.exits.push(event.t);
+            if how != "exit 0" && !how.ends_with(AS_ASKED) {
+                state.odd_exit.get_or_insert((event.t, how));
+            }
+        } else {
+            let exit = (event.process.to_string(), event.t, how);
+            self.record.host_exits.push(exit);
+        }
     }
 
     fn begin(&mut self, event: &Event<'_>) -> Result<(), Error> {
         let process = self.process(event);
-        if event.f == Function::Point {
-            self.record.first_point.get_or_insert(event.t);
-        } else {
-            self.record.operations += 1;
-        }
+        self.record.operations += u64::from(event.f != Function::Point);
         if self.record.has(event.op) {
             self.flaws.note(Flaw::Duplicate, || {
                 format!("two operations have the id {}", event.op)
@@ -133,6 +180,10 @@ impl Intake {
             return Ok(());
         }
         let row = self.row_of(event, Call::begun(event.op, process, event.t))?;
+        let asked = self.asked(event);
+        if event.f == Function::Point {
+            self.faults.saw_point(event);
+        }
         self.index(event, row);
         self.take_lane(event, process);
         self.open.insert(
@@ -142,6 +193,7 @@ impl Intake {
                 process,
                 row,
                 invoked: event.t,
+                asked,
             },
         );
         Ok(())
@@ -188,6 +240,16 @@ impl Intake {
         }
     }
 
+    fn asked(&mut self, event: &Event<'_>) -> Asked {
+        let point = event.point.as_deref();
+        Asked {
+            ttl_ms: event.ttl_ms,
+            wait_ms: event.wait_ms,
+            nth: event.nth,
+            point: point.map_or(NONE, |point| self.record.values.number(point)),
+        }
+    }
+
     /// Adds an operation to the table of its function.
     fn row_of(&mut self, event: &Event<'_>, call: Call) -> Result<u32, Error> {
         let grant = match (event.f, event.grant) {
@@ -196,8 +258,16 @@ impl Intake {
                 self.grant(event, op, call.process)
             }
             (_, Some(op)) => self.grant(event, op, call.process),
+            (Function::Read | Function::Write | Function::Work, None) if self.has_lock => {
+                self.flaws.note(Flaw::NotGranted, || {
+                    let (process, f) = (&event.process, event.f.name());
+                    format!("{process}'s op {} ({f}) has no grant", event.op)
+                });
+                NONE
+            }
             (_, None) => NONE,
         };
+        self.check_lock(event, grant);
         let row = match event.f {
             Function::Acquire => self.acquire(event, call)?,
             Function::Extend => {
@@ -206,6 +276,7 @@ impl Intake {
                     grant,
                     validity: None,
                     ttl_ms: event.ttl_ms,
+                    renewed: false,
                 });
                 self.record.extends.len() - 1
             }
@@ -236,14 +307,19 @@ impl Intake {
                     version: None,
                     value,
                     rejected: false,
+                    unread: false,
                 };
                 self.record.writes.push(write);
                 self.record.writes.len() - 1
             }
             Function::Release => {
-                self.record
-                    .end_grant(grant, event.t, event.op, Why::Released);
-                grant as usize
+                let lost = false;
+                self.record.releases.push(Release { call, grant, lost });
+                self.record.releases.len() - 1
+            }
+            Function::Work => {
+                self.record.works.push(Work { call, grant });
+                self.record.works.len() - 1
             }
             _ => grant as usize,
         };
@@ -253,7 +329,16 @@ impl Intake {
     fn acquire(&mut self, event: &Event<'_>, call: Call) -> Result<usize, Error> {
         let name = required(event, "lock", event.lock.as_deref())?;
         let lock = self.record.locks.number(name);
-        self.record.acquires.push(Acquire::new(call, lock));
+        let mut acquire = Acquire::new(call, lock);
+        // What was done under it before it was asked for may have ended it.
+        if self.absent.contains_key(&event.op) {
+            acquire.end = End {
+                at: event.t,
+                op: event.op,
+                why: Why::Unclear,
+            };
+        }
+        self.record.acquires.push(acquire);
         Ok(self.record.acquires.len() - 1)
     }
 
@@ -261,139 +346,30 @@ impl Intake {
         let name = required(event, "document", event.document.as_deref())?;
         Ok(self.record.documents.number(name))
     }
+}
 
-    fn complete(&mut self, event: &Event<'_>) {
-        let process = self.process(event);
-        let open = match self.open.remove(&event.op) {
-            Some(open) if open.f == event.f && open.process == process => open,
-            Some(open) => {
-                let sentence = || {
-                    format!(
-                        "the completion of op {} does not fit its invocation",
-                        event.op
-                    )
-                };
-                self.flaws.note(Flaw::Mismatch, sentence);
-                return self.make_unclear(event, Some(open));
-            }
-            None => {
-                let sentence = || {
-                    let (process, f) = (&event.process, event.f.name());
-                    format!(
-                        "{process} completed op {} ({f}), which was not in flight",
-                        event.op
-                    )
-                };
-                self.flaws.note(Flaw::Uninvoked, sentence);
-                return self.make_unclear(event, None);
-            }
-        };
-        self.leave_lane(event, process);
-        self.faults.saw(&event.process, open.invoked, event);
-        self.outcome(event, open.row);
-    }
+/// How the end of a client is told that the run itself has killed.
+const AS_ASKED: &str = ", as asked";
 
-    fn outcome(&mut self, event: &Event<'_>, row: u32) {
-        let at = row as usize;
-        let (t, kind) = (event.t, event.kind);
-        match event.f {
-            Function::Acquire => {
-                let acquire = &mut self.record.acquires[at];
-                acquire.call.complete(t, kind);
-                if acquire.granted() {
-                    acquire.token = event.token;
-                    acquire.validity = event.validity.unwrap_or(NEVER);
-                }
-            }
-            Function::Extend => {
-                let extend = &mut self.record.extends[at];
-                extend.call.complete(t, kind);
-                extend.validity = event.validity.filter(|_| kind == Kind::Ok);
-                let grant = extend.grant;
-                self.end_as_told(event, grant);
-            }
-            Function::Read => {
-                let value = event.value.as_deref().filter(|_| kind == Kind::Ok);
-                let value = value.map_or(NONE, |value| self.record.values.number(value));
-                let read = &mut self.record.reads[at];
-                read.call.complete(t, kind);
-                read.version = event.version.filter(|_| kind == Kind::Ok);
-                read.value = value;
-                if kind == Kind::Ok && read.version.is_none() {
-                    self.flaws.note(Flaw::NoVersion, || {
-                        format!("read {} returned no version", event.op)
-                    });
-                }
-            }
-            Function::Write => {
-                let write = &mut self.record.writes[at];
-                write.call.complete(t, kind);
-                write.version = event.version.filter(|_| kind == Kind::Ok);
-                write.rejected = grants::is_rejected(event);
-                let grant = write.grant;
-                self.end_as_told(event, grant);
-            }
-            _ => {
-                self.record.other_unknown +=
-                    u64::from(kind == Kind::Info && event.f != Function::Point);
-                self.end_as_told(event, row);
-            }
-        }
+/// Why an event cannot be what it says it is, if it cannot: remarks complete nothing, the storage alone tells its log, and
+/// the nemesis alone its faults.
+fn untold(event: &Event<'_>) -> Option<&'static str> {
+    let remark = match event.f {
+        Function::Lost | Function::Renewed | Function::Stall | Function::Exit => Some(Kind::Info),
+        Function::Accepted => Some(Kind::Ok),
+        _ => None,
+    };
+    let told_by = match event.f {
+        Function::Log | Function::Accepted => Some((STORAGE, "which the storage alone tells")),
+        Function::Inject | Function::Heal => Some((NEMESIS, "which the nemesis alone tells")),
+        _ => None,
+    };
+    if let Some((_, why)) = told_by.filter(|(process, _)| event.process != *process) {
+        return Some(why);
     }
-
-    fn log(&mut self, event: &Event<'_>) {
-        let reads = &mut self.record.log_reads;
-        let begun = reads
-            .iter_mut()
-            .rfind(|read| read.call.op == event.op && read.call.completion == Completion::Pending);
-        match begun {
-            Some(read) if event.kind != Kind::Invoke => {
-                read.call.complete(event.t, event.kind);
-                read.entries = event.entries;
-            }
-            _ if event.kind == Kind::Invoke => {
-                let document = event
-                    .document
-                    .as_deref()
-                    .map_or(NONE, |name| self.record.documents.number(name));
-                let call = Call::begun(event.op, NONE, event.t);
-                self.record.log_reads.push(LogRead {
-                    call,
-                    document,
-                    entries: None,
-                    rows: 0,
-                });
-            }
-            _ => {
-                let sentence = || {
-                    format!(
-                        "the reading of the storage's log (op {}) ended without having begun",
-                        event.op
-                    )
-                };
-                self.flaws.note(Flaw::Uninvoked, sentence);
-            }
-        }
-    }
-
-    fn accepted(&mut self, event: &Event<'_>) -> Result<(), Error> {
-        let document = self.document(event)?;
-        let version = required(event, "version", event.version)?;
-        let value = event
-            .value
-            .as_deref()
-            .map_or(NONE, |value| self.record.values.number(value));
-        self.record.log_rows.push(LogRow {
-            op: event.op,
-            document,
-            version,
-            value,
-        });
-        if let Some(read) = self.record.log_reads.last_mut() {
-            read.rows += u64::from(read.call.completion == Completion::Pending);
-        }
-        Ok(())
-    }
+    remark
+        .is_some_and(|kind| event.kind != kind)
+        .then_some("which is not its type")
 }
 
 /// A field without which nobody knows what the event means.

@@ -11,15 +11,18 @@
 mod assumptions;
 mod checker;
 pub mod closed_forms;
+mod contract;
 mod error;
 mod faults;
 mod grants;
+mod hazards;
 mod index;
 mod intake;
 pub mod linearizability;
 pub mod models;
 mod names;
 mod operations;
+mod plausible;
 mod properties;
 mod sentences;
 mod storage;
@@ -31,5 +34,6 @@ pub use checker::{Checker, Options, check};
 pub use error::{CheckError, Error, UnknownProperty};
 pub use properties::{Property, properties};
 pub use verdict::{
-    Answer, Counts, Efficiency, FaultReport, Outcome, PropertyVerdict, Spread, Verdict, Witness,
+    Answer, Class, Counts, Efficiency, FaultReport, Outcome, PropertyVerdict, Spread, Verdict,
+    Witness,
 };

@@ -1,11 +1,11 @@
 //! The operations of a history as tables: one row an operation, names and values as numbers.
 
-use std::borrow::Cow;
+mod events;
 
-use histories::{Event, Function, Kind, NEMESIS};
+use histories::{Kind, Role};
 
 use crate::index::{Index, Known};
-use crate::names::{NONE, Names};
+use crate::names::Names;
 
 /// An instant that never comes, or that nobody knows: later than all others.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -64,6 +64,15 @@ impl Call {
         matches!(self.completion, Completion::Pending | Completion::Info)
     }
 
+    /// When it was known what came of it, or else when it was invoked.
+    pub(crate) fn known_at(&self) -> u64 {
+        if self.ok() {
+            self.completed
+        } else {
+            self.invoked
+        }
+    }
+
     /// When it had returned for certain: [`NEVER`] if it may still happen.
     pub(crate) fn returned(&self) -> u64 {
         if self.ok() { self.completed } else { NEVER }
@@ -95,6 +104,17 @@ pub(crate) enum Why {
     CutOff,
 }
 
+impl Why {
+    /// Whether the client's own doing, or what it was told, ended it.
+    pub(crate) fn is_told(self) -> bool {
+        use Why::*;
+        matches!(
+            self,
+            Released | Lost | NotExtended | Rejected | NotHeld | Exited
+        )
+    }
+}
+
 /// When and why a grant's client stopped to be the holder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End {
@@ -113,6 +133,9 @@ pub(crate) struct Acquire {
     /// Until when the grant may be relied on; [`NEVER`] where it does not expire.
     pub(crate) validity: u64,
     pub(crate) end: End,
+    /// When the server on which a grant without expiry was held was killed, else [`NEVER`]: the grant ended then, and its
+    /// client may not know.
+    pub(crate) server_died: u64,
 }
 
 impl Acquire {
@@ -124,6 +147,7 @@ impl Acquire {
             token: None,
             validity: NEVER,
             end: End { at, op, why },
+            server_died: NEVER,
         }
     }
 
@@ -132,7 +156,7 @@ impl Acquire {
     }
 }
 
-/// A request for more time.
+/// A request for more time, or more time that came in the background.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extend {
     pub(crate) call: Call,
@@ -140,6 +164,33 @@ pub(crate) struct Extend {
     pub(crate) grant: u32,
     pub(crate) validity: Option<u64>,
     pub(crate) ttl_ms: Option<u64>,
+    /// It came in the background, at one instant.
+    pub(crate) renewed: bool,
+}
+
+/// A request to give the lock back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Release {
+    pub(crate) call: Call,
+    /// A row of the acquires.
+    pub(crate) grant: u32,
+    /// It failed because the lock was gone already.
+    pub(crate) lost: bool,
+}
+
+impl Release {
+    /// Whether it certainly changed nothing.
+    pub(crate) fn is_void(&self) -> bool {
+        self.call.completion == Completion::Fail && !self.lost
+    }
+}
+
+/// The work that a lock protects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Work {
+    pub(crate) call: Call,
+    /// A row of the acquires.
+    pub(crate) grant: u32,
 }
 
 /// A read of a document.
@@ -163,15 +214,20 @@ pub(crate) struct Write {
     pub(crate) version: Option<u64>,
     pub(crate) value: u32,
     pub(crate) rejected: bool,
+    /// Its client cannot have read what it says the write was based on.
+    pub(crate) unread: bool,
 }
 
 /// One row of the storage's log of accepted writes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogRow {
+    /// When it was told.
+    pub(crate) t: u64,
     pub(crate) op: u64,
     pub(crate) document: u32,
     pub(crate) version: u64,
     pub(crate) value: u32,
+    pub(crate) token: Option<u64>,
 }
 
 /// One reading of that log.
@@ -182,6 +238,15 @@ pub(crate) struct LogRead {
     pub(crate) document: u32,
     pub(crate) entries: Option<u64>,
     pub(crate) rows: u64,
+}
+
+/// A time in which a server stood still.
+#[derive(Clone, Debug)]
+pub(crate) struct HostStall {
+    pub(crate) host: String,
+    pub(crate) role: Role,
+    pub(crate) from: u64,
+    pub(crate) until: u64,
 }
 
 /// A crash that ends a process at some time from its invocation to its completion.
@@ -198,8 +263,18 @@ pub(crate) struct Death {
 pub(crate) struct Process {
     pub(crate) first_event: u64,
     pub(crate) last_event: u64,
+    /// The last event that came before `last_event`, and not at the same instant.
+    pub(crate) event_before: Option<u64>,
+    /// When it did something last: its end and its stalls are none of its doing.
+    pub(crate) last_deed: u64,
+    /// When it stood still, by itself or because the machine did: from and until.
+    pub(crate) stalls: Vec<(u64, u64)>,
+    /// When the storage kept it waiting for long: from and until.
+    pub(crate) waits: Vec<(u64, u64)>,
     /// When it ended, in order; a name that is used again ends again.
     pub(crate) exits: Vec<u64>,
+    /// The first of them that the run did not ask for, as far as that tells: when, and how.
+    pub(crate) odd_exit: Option<(u64, String)>,
     /// What crashed it; known when all events are.
     pub(crate) crashes: Vec<Death>,
     /// When it had events that do not fit the others, in order: what they told it is not known.
@@ -210,6 +285,50 @@ pub(crate) struct Process {
     pub(crate) lock_op: Option<u64>,
     /// Its storage operation in flight.
     pub(crate) storage_op: Option<u64>,
+}
+
+impl Process {
+    /// A process whose first event is at this instant.
+    pub(crate) fn seen_at(t: u64) -> Process {
+        Process {
+            first_event: t,
+            last_event: t,
+            event_before: None,
+            last_deed: t,
+            stalls: Vec::new(),
+            waits: Vec::new(),
+            exits: Vec::new(),
+            odd_exit: None,
+            crashes: Vec::new(),
+            unclear: Vec::new(),
+            unclear_since_when: Vec::new(),
+            lock_op: None,
+            storage_op: None,
+        }
+    }
+
+    pub(crate) fn saw_event(&mut self, t: u64) {
+        if t > self.last_event {
+            self.event_before = Some(self.last_event);
+            self.last_event = t;
+        }
+    }
+
+    /// When it died first, at the earliest.
+    pub(crate) fn first_death(&self) -> Option<u64> {
+        let crashes = self.crashes.iter().map(|crash| crash.invoked);
+        self.exits.iter().copied().chain(crashes).min()
+    }
+
+    /// Whether it did anything after it had died: then one of the two did not happen, and nobody knows which.
+    pub(crate) fn outlives_its_death(&self) -> bool {
+        let crashed = self
+            .crashes
+            .iter()
+            .any(|crash| crash.completed < self.last_deed);
+        let exited = self.exits.iter().any(|&exit| exit < self.last_deed);
+        crashed || exited
+    }
 }
 
 /// All that clients and storage did.
@@ -223,15 +342,22 @@ pub(crate) struct Record {
     pub(crate) acquires: Vec<Acquire>,
     pub(crate) index: Index,
     pub(crate) extends: Vec<Extend>,
+    pub(crate) releases: Vec<Release>,
+    pub(crate) works: Vec<Work>,
     pub(crate) reads: Vec<Read>,
     pub(crate) writes: Vec<Write>,
     pub(crate) log_rows: Vec<LogRow>,
     pub(crate) log_reads: Vec<LogRead>,
     /// How many operations clients began.
     pub(crate) operations: u64,
-    /// How many of those that have no table here ended unknown: release, held, work.
+    /// How many of those ended unknown that are counted here alone: release, held, work.
     pub(crate) other_unknown: u64,
-    pub(crate) first_point: Option<u64>,
+    /// The ends of processes that are no clients: host, when, and how.
+    pub(crate) host_exits: Vec<(String, u64, String)>,
+    /// The grants whose clients were killed, with the instants at which these gave them up or lost them by what they were told.
+    pub(crate) killed: Vec<(u32, u64)>,
+    /// The stalls of servers.
+    pub(crate) host_stalls: Vec<HostStall>,
     /// How many events there are.
     pub(crate) events: u64,
     /// When the last event happened.
@@ -268,129 +394,5 @@ impl Record {
 
     pub(crate) fn process(&self, call: &Call) -> &str {
         self.names.text(call.process)
-    }
-
-    fn event(&self, call: &Call, t: u64, kind: Kind, f: Function) -> Event<'static> {
-        Event::new(t, self.process(call).to_owned(), call.op, kind, f)
-    }
-
-    fn both(
-        &self,
-        call: &Call,
-        f: Function,
-        fill: impl Fn(&mut Event<'static>),
-    ) -> Vec<Event<'static>> {
-        let mut events = vec![self.event(call, call.invoked, Kind::Invoke, f)];
-        let kind = match call.completion {
-            Completion::Pending => None,
-            Completion::Ok => Some(Kind::Ok),
-            Completion::Fail => Some(Kind::Fail),
-            Completion::Info => Some(Kind::Info),
-        };
-        events.extend(kind.map(|kind| self.event(call, call.completed, kind, f)));
-        events.iter_mut().for_each(fill);
-        events
-    }
-
-    fn grant_op(&self, grant: u32) -> Option<u64> {
-        self.acquire(grant).map(|acquire| acquire.call.op)
-    }
-
-    /// The events of a grant: it was asked for, given, perhaps extended, and ended.
-    pub(crate) fn grant_events(&self, grant: u32) -> Vec<Event<'static>> {
-        let Some(acquire) = self
-            .acquire(grant)
-            .copied()
-            .filter(|acquire| acquire.lock != NONE)
-        else {
-            return Vec::new();
-        };
-        let lock: Cow<'static, str> = self.locks.text(acquire.lock).to_owned().into();
-        let mut events = self.both(&acquire.call, Function::Acquire, |event| {
-            event.lock = Some(lock.clone());
-            if event.kind == Kind::Ok {
-                event.token = acquire.token;
-                event.validity = Some(acquire.validity).filter(|&validity| validity != NEVER);
-            }
-        });
-        for extend in self
-            .extends
-            .iter()
-            .filter(|extend| extend.grant == grant && extend.call.ok())
-        {
-            let mut event = self.event(
-                &extend.call,
-                extend.call.completed,
-                Kind::Ok,
-                Function::Extend,
-            );
-            event.validity = extend.validity;
-            event.lock = Some(lock.clone());
-            event.grant = Some(acquire.call.op);
-            events.push(event);
-        }
-        events.extend(self.end_event(&acquire, lock));
-        events
-    }
-
-    fn end_event(&self, acquire: &Acquire, lock: Cow<'static, str>) -> Option<Event<'static>> {
-        let (kind, f) = match acquire.end.why {
-            Why::StillHolds | Why::Unclear | Why::CutOff => return None,
-            Why::Released => (Kind::Invoke, Function::Release),
-            Why::Lost => (Kind::Info, Function::Lost),
-            Why::NotExtended => (Kind::Fail, Function::Extend),
-            Why::Rejected => (Kind::Fail, Function::Write),
-            Why::NotHeld => (Kind::Ok, Function::Held),
-            Why::Crashed => (Kind::Invoke, Function::Inject),
-            Why::Exited => (Kind::Info, Function::Exit),
-        };
-        let mut event = self.event(&acquire.call, acquire.end.at, kind, f);
-        event.op = acquire.end.op;
-        match f {
-            Function::Exit => {}
-            Function::Inject => {
-                event.on = Some(vec![histories::host_of(&event.process).to_owned()]);
-                event.process = NEMESIS.into();
-            }
-            _ => {
-                event.grant = Some(acquire.call.op);
-                event.lock = Some(lock);
-            }
-        }
-        Some(event)
-    }
-
-    /// The invocation of a write and its completion.
-    pub(crate) fn write_events(&self, write: u32) -> Vec<Event<'static>> {
-        let write = &self.writes[write as usize];
-        self.both(&write.call, Function::Write, |event| {
-            event.document = Some(self.documents.text(write.document).to_owned().into());
-            event.grant = self.grant_op(write.grant);
-            event.token = write.token;
-            event.based_on = write.based_on;
-            event.value = self.value(write.value);
-            match event.kind {
-                Kind::Ok => event.version = write.version,
-                Kind::Fail if write.rejected => event.error = Some("rejected".into()),
-                _ => {}
-            }
-        })
-    }
-
-    /// The invocation of a read and its completion.
-    pub(crate) fn read_events(&self, read: u32) -> Vec<Event<'static>> {
-        let read = &self.reads[read as usize];
-        self.both(&read.call, Function::Read, |event| {
-            event.document = Some(self.documents.text(read.document).to_owned().into());
-            event.grant = self.grant_op(read.grant);
-            if event.kind == Kind::Ok {
-                event.version = read.version;
-                event.value = self.value(read.value);
-            }
-        })
-    }
-
-    fn value(&self, value: u32) -> Option<Cow<'static, str>> {
-        (value != NONE).then(|| self.values.text(value).to_owned().into())
     }
 }

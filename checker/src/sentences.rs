@@ -80,11 +80,13 @@ pub(crate) fn write(record: &Record, write: &Write) -> String {
 pub(crate) fn until(acquire: &Acquire, end: u64, clock: Clock) -> String {
     let why = match acquire.end.why {
         _ if end == NEVER => return "to the end of the history".to_owned(),
+        _ if end == acquire.server_died => "when its server was killed",
+        _ if end > acquire.end.at => "by its last act",
         _ if end != acquire.end.at => "when its validity was over",
         Why::StillHolds => "when its validity was over",
         Why::Released => "when it gave it back",
         Why::Lost => "when it learned that it had lost it",
-        Why::NotExtended => "when it was refused more time",
+        Why::NotExtended => "when it was told that it was lost",
         Why::Rejected => "when a write of it was rejected",
         Why::NotHeld => "when it was told that it did not hold it",
         Why::Crashed => "when it was crashed",

@@ -7,7 +7,8 @@ use foldhash::fast::FixedState;
 use crate::assumptions::{Flaw, Flaws};
 use crate::index::Known;
 use crate::names::{Map, NONE};
-use crate::operations::Record;
+use crate::operations::{LogRow, Record};
+use crate::sentences;
 
 /// A write that the storage accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,6 +25,8 @@ pub(crate) struct StorageOrder {
     pub(crate) accepted: Vec<Accepted>,
     /// By write: whether the log has it.
     pub(crate) logged: Vec<bool>,
+    /// By write: the version as which the log has it first.
+    logged_as: Vec<Option<u64>>,
     /// By log row: the write, or [`NONE`] if no client began it.
     pub(crate) log_writes: Vec<u32>,
     /// Document and version of the log's rows whose write no client began, as far as the history tells.
@@ -34,6 +37,8 @@ pub(crate) struct StorageOrder {
     complete: Option<u64>,
     /// The same, of one document.
     complete_of: Map<u32, u64>,
+    /// A document whose log was read to its end more than once; [`NONE`] for that of all documents.
+    pub(crate) read_again: Option<u32>,
 }
 
 impl StorageOrder {
@@ -41,11 +46,13 @@ impl StorageOrder {
         let mut order = StorageOrder {
             accepted: Vec::with_capacity(record.writes.len()),
             logged: vec![false; record.writes.len()],
+            logged_as: vec![None; record.writes.len()],
             log_writes: Vec::with_capacity(record.log_rows.len()),
             strangers: HashSet::default(),
             unsettled: Vec::new(),
             complete: None,
             complete_of: Map::default(),
+            read_again: None,
         };
         order.note_complete_logs(record);
         order.accept_told(record);
@@ -58,6 +65,20 @@ impl StorageOrder {
     /// When the last complete reading of a document's log began: what was accepted before stands in it.
     pub(crate) fn logged_until(&self, document: u32) -> Option<u64> {
         self.complete.max(self.complete_of.get(&document).copied())
+    }
+
+    /// The accepted writes in the storage's own order: each as what the log says first, or else as its client was told.
+    pub(crate) fn in_its_own_order(&self) -> impl Iterator<Item = Accepted> {
+        let accepted = self.accepted.iter().copied();
+        accepted.filter(|accepted| {
+            self.logged_as[accepted.write as usize]
+                .is_none_or(|version| version == accepted.version)
+        })
+    }
+
+    /// Whether any log was read to its end.
+    pub(crate) fn log_was_read(&self) -> bool {
+        self.complete.is_some() || !self.complete_of.is_empty()
     }
 
     /// Whether a row of the log would be known for that of a write: not if another operation has its id.
@@ -84,6 +105,10 @@ impl StorageOrder {
             .iter()
             .filter(|read| read.call.ok() && read.entries == Some(read.rows))
         {
+            let again = self.logged_until(read.document).is_some();
+            if again || (read.document == NONE && self.log_was_read()) {
+                self.read_again = Some(read.document);
+            }
             if read.document == NONE {
                 self.complete = self.complete.max(Some(read.call.invoked));
             } else {
@@ -118,7 +143,13 @@ impl StorageOrder {
                     format!("the storage's log has op {} as version {} of `{document}`, which no client began", row.op, row.version)
                 });
             } else {
-                self.logged[write as usize] = true;
+                let twice = std::mem::replace(&mut self.logged[write as usize], true);
+                note_other_in_log(record, row, write, twice, flaws);
+                // Which document that row is of nobody knows.
+                if row.document != record.writes[write as usize].document {
+                    continue;
+                }
+                self.logged_as[write as usize].get_or_insert(row.version);
                 self.accepted.push(Accepted {
                     document: row.document,
                     version: row.version,
@@ -137,15 +168,10 @@ impl StorageOrder {
     /// were not. A read may have returned the value of one: it was then, whatever the reply and the log say.
     fn settle(&mut self, record: &Record, flaws: &mut Flaws) {
         let mut open = Vec::new();
-        for (row, write) in record
-            .writes
-            .iter()
-            .enumerate()
-            .filter(|&(row, _)| !self.logged[row])
-        {
-            if !write.call.ok() {
+        for (row, write) in record.writes.iter().enumerate() {
+            if !write.call.ok() && !self.logged[row] {
                 open.push(row as u32);
-            } else if write.version.is_none() {
+            } else if write.call.ok() && write.version.is_none() {
                 flaws.note(Flaw::NoVersion, || {
                     format!(
                         "write {} was accepted and returned no version",
@@ -162,7 +188,8 @@ impl StorageOrder {
         settled.sort_unstable();
         open.retain(|&row| {
             let write = &record.writes[row as usize];
-            let told = !write.call.unknown() || self.logged_until(write.document).is_some();
+            let logged_until = self.logged_until(write.document);
+            let told = !write.call.unknown() || logged_until >= Some(write.call.invoked);
             !told && settled.binary_search(&row).is_err()
         });
         self.unsettled = open;
@@ -211,5 +238,30 @@ impl StorageOrder {
         found.sort_unstable();
         found.dedup();
         found
+    }
+}
+
+/// Notes a row of the log that its write contradicts: one of the two records is wrong.
+fn note_other_in_log(record: &Record, row: &LogRow, write: u32, twice: bool, flaws: &mut Flaws) {
+    let sent = &record.writes[write as usize];
+    let of_write = || sentences::write(record, sent);
+    let other_value = sent.value != NONE && row.value != sent.value;
+    if other_value || row.document != sent.document || row.token != sent.token {
+        flaws.note(Flaw::OtherInLog, || {
+            let of_write = of_write();
+            format!(
+                "the storage's log has another value, token or document for {of_write} than it sent"
+            )
+        });
+    }
+    if twice {
+        flaws.note(Flaw::TwiceInLog, || {
+            format!("the storage's log has {} twice", of_write())
+        });
+    }
+    if row.t < sent.call.invoked {
+        flaws.note(Flaw::Foreseen, || {
+            format!("the storage's log has {} before it began", of_write())
+        });
     }
 }

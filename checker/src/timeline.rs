@@ -7,19 +7,29 @@
 //! 25 c1 write#2 ok version=1
 //! ```
 //!
-//! The instant in milliseconds, the process, the function with its operation, the type (`invoke` if it is absent), and
+//! The instant in milliseconds, the process, the function with its operation, the type (if it is absent `invoke`, and of a row of the log `ok`), and
 //! the fields. Locks are called `l` and documents `d` if the line names no other. Times are in milliseconds too.
 
-use histories::{Event, Function, Header, Kind, Named, Plan, PlannedFault, Until, When, Workload};
+mod completed;
+
+use histories::{
+    Clause, Deed, Effect, Event, Expectation, Function, Hazard, Header, Kind, Named, Plan,
+    PlannedFault, Promise, Seal, Shows, Until, When, Workload, host_of,
+};
 use serde_json::{Map, Value, json};
 
-use crate::{Checker, Options, Outcome, Verdict, Witness};
+use crate::{Checker, Class, Options, Outcome, Verdict, Witness};
 
 /// A history for a test.
+#[derive(Clone)]
 pub(crate) struct Timeline {
     plan: Plan,
+    contract: Vec<Clause>,
+    heartbeat_ms: Option<u64>,
     events: Vec<Event<'static>>,
-    complete: bool,
+    seal: Seal,
+    /// Whether the plan has the faults that the history has.
+    plans_its_faults: bool,
 }
 
 /// Reads a timeline, whose lines may be in any order: a history without planned faults.
@@ -28,26 +38,27 @@ pub(crate) fn timeline(text: &str) -> Timeline {
     events.sort_by_key(|event| event.t);
     Timeline {
         plan: plan(),
+        contract: Vec::new(),
+        heartbeat_ms: None,
         events,
-        complete: true,
+        seal: Seal::Sealed,
+        plans_its_faults: false,
     }
 }
 
 impl Timeline {
-    /// Plans a fault, to be injected at some point and to heal after a time (0: not at all).
+    /// Plans a fault, to be injected at any time and to heal after a time (0: not at all).
     pub(crate) fn planned(mut self, fault: &str, on: &str, heals_after_ms: u64) -> Timeline {
         let until = Until {
             after_ms: Some(heals_after_ms).filter(|&ms| ms > 0),
             ..Until::default()
         };
-        let when = When::Point {
-            client: "c1".into(),
-            point: "before-write".into(),
-            nth_grant: 2,
-        };
+        let when = When::Time { after_ms: 0 };
         self.plan.faults.push(PlannedFault {
             fault: fault.into(),
             on: on.into(),
+            does: does(fault),
+            shows: Shows::from([("seen".to_owned(), Expectation::there())]),
             when,
             until,
             with: Map::new(),
@@ -71,6 +82,30 @@ impl Timeline {
         self
     }
 
+    /// Asks of the last planned fault's evidence what it has to say.
+    pub(crate) fn shows(mut self, field: &str, expectation: Expectation) -> Timeline {
+        let last = self.plan.faults.last_mut().expect("a fault was planned");
+        last.shows = Shows::from([(field.to_owned(), expectation)]);
+        self
+    }
+
+    /// Plans the faults that the history has.
+    pub(crate) fn with_its_faults(mut self) -> Timeline {
+        self.plans_its_faults = true;
+        self
+    }
+
+    /// Lets the storage go by tokens.
+    pub(crate) fn fenced(mut self) -> Timeline {
+        self.plan.write_condition = Some("token".into());
+        self
+    }
+
+    /// Edits the history after it was closed.
+    pub(crate) fn edit(&mut self) {
+        self.seal = Seal::Edited;
+    }
+
     /// Adds more lines.
     pub(crate) fn and(mut self, text: &str) -> Timeline {
         self.events.extend(text.lines().filter_map(event));
@@ -83,6 +118,36 @@ impl Timeline {
         &self.events
     }
 
+    /// Adds a clause to the contract.
+    pub(crate) fn says(mut self, property: &str, promise: Promise, under: &[Hazard]) -> Timeline {
+        self.contract.push(Clause {
+            property: property.to_owned(),
+            promise,
+            under: under.to_vec(),
+            why: String::new(),
+        });
+        self
+    }
+
+    /// Lets clients record their stalls.
+    pub(crate) fn with_heartbeats(mut self) -> Timeline {
+        self.heartbeat_ms = Some(5);
+        self
+    }
+
+    /// Lets nobody record stalls, as in version 1.
+    pub(crate) fn without_heartbeats(mut self) -> Timeline {
+        self.heartbeat_ms = None;
+        self
+    }
+
+    /// The class of one property of the history as it stands there.
+    pub(crate) fn class(&self, property: &str) -> Class {
+        let verdict = self.bare_verdict();
+        let found = verdict.property(property);
+        found.map(|found| found.class).expect("it is judged")
+    }
+
     /// Sets the plan's bound for progress.
     pub(crate) fn bound_ms(mut self, bound_ms: u64) -> Timeline {
         self.plan.progress_bound_ms = bound_ms;
@@ -91,33 +156,74 @@ impl Timeline {
 
     /// Cuts the history: its footer is gone.
     pub(crate) fn cut(mut self) -> Timeline {
-        self.complete = false;
+        self.seal = Seal::Cut;
         self
     }
 
-    /// Judges all that the history can speak to.
+    /// Plans a lock, so that two clients have to compete for it.
+    pub(crate) fn with_a_lock(mut self) -> Timeline {
+        self.plan.lock = "redis-token".into();
+        self
+    }
+
+    /// Judges all that the history can speak to, once it is [completed](Timeline::completed).
     pub(crate) fn verdict(&self) -> Verdict {
+        self.completed().bare_verdict()
+    }
+
+    /// Judges all that the history can speak to, as it stands there.
+    pub(crate) fn bare_verdict(&self) -> Verdict {
         self.judge(Options::default())
             .expect("the events of a test can be understood")
     }
 
-    /// Judges what is asked for.
+    /// Judges what is asked for, as it stands there.
     pub(crate) fn judge(&self, options: Options) -> Result<Verdict, crate::Error> {
-        let mut checker = Checker::new(&header(self.plan.clone()), options);
+        let header = Header {
+            contract: self.contract.clone(),
+            heartbeat_ms: self.heartbeat_ms,
+            ..header(self.whole_plan())
+        };
+        let mut checker = Checker::new(&header, options);
         self.events
             .iter()
             .try_for_each(|event| checker.push(event))?;
-        Ok(checker.finish(self.complete))
+        Ok(checker.finish(self.seal))
     }
 
-    /// What is found of one property.
+    /// The plan, which has those clients that the history has, and its faults if it shall.
+    fn whole_plan(&self) -> Plan {
+        let hosts = self.events.iter().map(|event| host_of(&event.process));
+        let numbers = hosts.filter_map(|host| host.strip_prefix('c')?.parse().ok());
+        let clients = numbers.max().unwrap_or(0);
+        let with_its_clients = Timeline {
+            plan: Plan {
+                clients,
+                ..self.plan.clone()
+            },
+            ..self.clone()
+        };
+        let begun = |f: Function| {
+            let invoked = |event: &&Event<'_>| event.kind == Kind::Invoke;
+            let all = self.events.iter().filter(invoked);
+            all.filter(move |event| event.f == f && self.plans_its_faults)
+        };
+        let mut injections: Vec<&Event<'_>> = begun(Function::Inject).collect();
+        injections.sort_by_key(|inject| inject.step);
+        let planned = injections
+            .into_iter()
+            .fold(with_its_clients, |history, inject| {
+                let heals = begun(Function::Heal).any(|heal| heal.step == inject.step);
+                let on = inject.on.as_ref().expect("it strikes a host");
+                let fault = inject.fault.as_ref().expect("it has a name");
+                history.planned(fault, &on[0], u64::from(heals))
+            });
+        planned.plan
+    }
+
+    /// What is found of one property of the history as it stands there.
     pub(crate) fn outcome(&self, property: &str) -> Outcome {
-        let verdict = self.verdict();
-        let found = verdict.property(property);
-        found
-            .unwrap_or_else(|| panic!("the history speaks to {property}: {verdict:#?}"))
-            .outcome
-            .clone()
+        outcome_of(&self.bare_verdict(), property)
     }
 
     /// The proof that a property is violated.
@@ -135,9 +241,10 @@ impl Timeline {
         }
     }
 
-    /// Fails unless a property holds.
+    /// Fails unless a property holds, once the history is [completed](Timeline::completed).
     pub(crate) fn holds(&self, property: &str) {
-        assert_eq!(self.outcome(property), Outcome::Holds, "{property}");
+        let outcome = outcome_of(&self.verdict(), property);
+        assert_eq!(outcome, Outcome::Holds, "{property}");
     }
 
     /// Why nothing tells whether a property holds.
@@ -147,6 +254,30 @@ impl Timeline {
             other => panic!("{property} should be unknown, and is {other:?}"),
         }
     }
+}
+
+/// What was found of one property.
+fn outcome_of(verdict: &Verdict, property: &str) -> Outcome {
+    let found = verdict.property(property);
+    found
+        .unwrap_or_else(|| panic!("the history speaks to {property}: {verdict:#?}"))
+        .outcome
+        .clone()
+}
+
+/// What the faults of tests do.
+fn does(fault: &str) -> Vec<Effect> {
+    let deed = match fault {
+        "pause" => Deed::Stops,
+        "crash" => Deed::Kills,
+        "restart" => Deed::Restarts,
+        "clock-forward" => Deed::ClockForward,
+        "clock-back" => Deed::ClockBack,
+        "long-work" => Deed::HoldsWork,
+        "delay" => Deed::DelaysPackets,
+        _ => Deed::Unforeseen,
+    };
+    vec![Effect::of(deed)]
 }
 
 fn event(line: &str) -> Option<Event<'static>> {
@@ -163,7 +294,12 @@ fn event(line: &str) -> Option<Event<'static>> {
     let f: Function = serde_json::from_value(json!(f)).expect("a function");
     let mut words = words.peekable();
     let kind = words.next_if(|word| !word.contains('='));
-    let kind: Kind = serde_json::from_value(json!(kind.unwrap_or("invoke"))).expect("a type");
+    let unsaid = if f == Function::Accepted {
+        "ok"
+    } else {
+        "invoke"
+    };
+    let kind: Kind = serde_json::from_value(json!(kind.unwrap_or(unsaid))).expect("a type");
     let mut event = Event::new(
         (ms * 1e6) as u64,
         process,
@@ -174,6 +310,7 @@ fn event(line: &str) -> Option<Event<'static>> {
     match f {
         Function::Acquire => event.lock = Some("l".into()),
         Function::Read | Function::Write | Function::Accepted => event.document = Some("d".into()),
+        Function::Exit => event.error = Some("exit 0".into()),
         Function::Inject | Function::Heal if kind == Kind::Ok => {
             event.evidence = Some(Map::from_iter([("seen".to_owned(), Value::Bool(true))]));
         }
@@ -198,13 +335,20 @@ fn set(event: &mut Event<'static>, word: &str) {
         "document" => event.document = text(),
         "value" => event.value = text(),
         "error" => event.error = text(),
-        "fault" => event.fault = text(),
+        "fault" => {
+            event.fault = text();
+            event.does = Some(does(value));
+        }
         "grant" => event.grant = number(),
         "token" => event.token = number(),
         "validity" => {
             event.validity = Some((value.parse::<f64>().expect("milliseconds") * 1e6) as u64)
         }
         "ttl_ms" => event.ttl_ms = number(),
+        "lost" => event.lost = Some(value == "true"),
+        "stalled_ms" => {
+            event.stalled_ns = Some((value.parse::<f64>().expect("milliseconds") * 1e6) as u64)
+        }
         "version" => event.version = number(),
         "based_on" => event.based_on = number(),
         "entries" => event.entries = number(),
@@ -223,10 +367,11 @@ fn set(event: &mut Event<'static>, word: &str) {
 pub(crate) fn plan() -> Plan {
     Plan {
         scenario: "test".into(),
-        lock: "redis-token".into(),
+        lock: String::new(),
         topology: "redis".into(),
         storage: "postgres".into(),
         policy: "unfenced".into(),
+        write_condition: None,
         seed: 1,
         clients: 3,
         ttl_ms: 300,
@@ -251,6 +396,8 @@ pub(crate) fn header(plan: Plan) -> Header {
         started: "2025-01-01T00:00:00Z".into(),
         seed: plan.seed,
         plan,
+        contract: Vec::new(),
+        heartbeat_ms: None,
         servers: Default::default(),
         images: Default::default(),
         machine: Default::default(),

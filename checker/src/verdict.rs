@@ -1,8 +1,10 @@
 //! What the checker finds: three-valued, with a witness for what is violated and a reason for what is unknown.
 
-use histories::Event;
+use histories::{Event, Promise, Seal};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+
+pub use crate::contract::Class;
 
 /// Whether a property holds, without the reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -91,6 +93,12 @@ pub struct PropertyVerdict {
     pub outcome: Outcome,
     /// How many violations there are; what one is stands with the property.
     pub violations: u64,
+    /// What the contract says of it, under the hazards that count.
+    pub contract: Promise,
+    /// What the outcome means against that.
+    pub class: Class,
+    /// Why the contract says so.
+    pub why: String,
 }
 
 /// A fault as it happened.
@@ -145,6 +153,10 @@ pub struct Efficiency {
     pub jobs_run_twice: u64,
     /// Writes that the storage rejected for their token.
     pub writes_rejected: u64,
+    /// The longest time for which one client wanted the lock and did not get it, while others may have been served, in
+    /// milliseconds; absent where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_wait_ms: Option<f64>,
     /// Grants for which their client was waiting when the holder before it ceased to hold.
     pub take_overs: u64,
     /// From the end of the hold to the next grant, over the take-overs, in milliseconds; absent without any.
@@ -170,6 +182,9 @@ pub struct Verdict {
     pub outcome: Answer,
     /// The properties, in the order of [`crate::properties()`].
     pub properties: Vec<PropertyVerdict>,
+    /// The plan's controls, as far as the contract does not promise them: the scenario is there to show them violated.
+    #[serde(default)]
+    pub controls: Vec<String>,
     /// The assumptions that failed, as fragments: for each of them no property is said to hold.
     pub assumptions: Vec<String>,
     /// The faults, by the time of their injection.
@@ -181,8 +196,8 @@ pub struct Verdict {
     pub efficiency: Option<Efficiency>,
     /// How many events were judged.
     pub events: u64,
-    /// Whether the history was written to its end.
-    pub complete: bool,
+    /// Whether the history is as it was when it was closed.
+    pub seal: Seal,
 }
 
 impl Verdict {

@@ -23,6 +23,9 @@ fn operation(map: &mut StringMap, f: &str, string: &str) -> Operation {
         outcome: Outcome::Done(&value),
         token: None,
         validity: None,
+        op: None,
+        grant: None,
+        begun: 0,
     };
     let read = map.read(&told).expect("a map does it");
     read.expect("what was done tells something")

@@ -52,7 +52,7 @@ fn the_paused_client_writes_over_its_successor_s_work() {
 fn of_the_same_history_cut_before_the_stale_write_was_answered_less_is_known() {
     use Answer::{Unknown, Violated};
     let verdict = verdict("paused-client-truncated.jsonl");
-    assert!(!verdict.complete);
+    assert_eq!(verdict.seal, histories::Seal::Cut);
     let violated: Vec<_> = answers(&verdict)
         .into_iter()
         .filter(|(_, answer)| *answer != Unknown)

@@ -5,9 +5,9 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
-use crate::Error;
+use crate::{Error, is_limit_of_files};
 
 /// What the program is called in the folder.
 const PROGRAM: &str = "fencepost";
@@ -48,7 +48,14 @@ impl Bundle {
                 loader: None,
             });
         };
-        let objects = shared_objects(&interpreter, &program).map_err(unusable)?;
+        let listed = ask_loader(&interpreter, &program).map_err(|error| {
+            if is_limit_of_files(&error) {
+                return Error::io(&interpreter, error);
+            }
+            let loader = interpreter.display();
+            unusable(format!("its loader {loader} cannot be run: {error}"))
+        })?;
+        let objects = shared_objects(&listed).map_err(unusable)?;
         for object in objects.iter().chain([&interpreter]) {
             copy(object, &folder.join(file_name(object)))?;
         }
@@ -145,19 +152,17 @@ fn interpreter(elf: &[u8]) -> Result<Option<PathBuf>, &'static str> {
     }
 }
 
-/// All shared objects of a program, as its loader finds them.
-fn shared_objects(interpreter: &Path, program: &Path) -> Result<Vec<PathBuf>, String> {
-    let asked = Command::new(interpreter)
+/// Asks a program's loader for what it is linked with.
+fn ask_loader(interpreter: &Path, program: &Path) -> io::Result<Output> {
+    Command::new(interpreter)
         .arg("--list")
         .arg(program)
         .env_remove("LD_PRELOAD")
-        .output();
-    let asked = asked.map_err(|error| {
-        format!(
-            "its loader {} cannot be run: {error}",
-            interpreter.display()
-        )
-    })?;
+        .output()
+}
+
+/// All shared objects of a program, out of what its loader answered.
+fn shared_objects(asked: &Output) -> Result<Vec<PathBuf>, String> {
     let (list, complaint) = (
         String::from_utf8_lossy(&asked.stdout),
         String::from_utf8_lossy(&asked.stderr),

@@ -1,23 +1,24 @@
 //! The Docker daemon: where it listens, whether it can be used, and what it is.
 
+mod bounded;
+
 use std::env;
-use std::error::Error as _;
 use std::future::Future;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
+use bollard::Docker;
 use bollard::errors::Error as Reply;
-use bollard::{API_DEFAULT_VERSION, Docker};
 use serde::Serialize;
 
-use crate::Error;
+use crate::replies::unusable;
+use crate::silence::{self, PATIENCE};
+use crate::{Error, Progress};
 
-/// How long the daemon may take to answer a question about itself; milliseconds are usual.
-const GREETING_LIMIT: Duration = Duration::from_secs(20);
-
-/// How long the daemon may take to begin its answer to any other request.
-const REQUEST_LIMIT: Duration = Duration::from_secs(120);
+/// How long the daemon may take to begin its answer to a request that is no question about itself.
+pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(120);
 
 /// The lowest API version that will do: Docker Engine 20.10, the oldest that was tried.
 const API_NEEDED: (u32, u32) = (1, 41);
@@ -94,22 +95,32 @@ impl IntoIterator for &EngineFacts {
 /// Connects to the daemon that `DOCKER_HOST` names, else to the one at its usual place, and asks what it is.
 ///
 /// # Errors
-/// [`Error::NoDaemon`], [`Error::NoPermission`], [`Error::BadAddress`], [`Error::TooOld`], [`Error::Slow`].
+/// [`Error::NoDaemon`], [`Error::NotDocker`], [`Error::NoPermission`], [`Error::BadAddress`], [`Error::TooOld`],
+/// [`Error::Slow`].
 pub async fn engine() -> Result<Engine, Error> {
+    engine_telling(&()).await
+}
+
+/// The same, for somebody who is told where the daemon keeps them waiting.
+///
+/// # Errors
+/// Those of [`engine`].
+pub async fn engine_telling(progress: &dyn Progress) -> Result<Engine, Error> {
     let address = address(env::var("DOCKER_HOST").ok())?;
     let docker = connect(&address)?;
-    let version = greet(
-        GREETING_LIMIT,
-        "asking for its version",
-        &address,
-        docker.version(),
-    )
-    .await?;
+    let asked = "asking for its version";
+    let version = greet(PATIENCE, asked, &address, progress, docker.version()).await?;
     let mut facts = EngineFacts {
         version: version.version.unwrap_or_default(),
         api_version: version.api_version.unwrap_or_default(),
         ..EngineFacts::default()
     };
+    if facts.api_version.is_empty() {
+        return Err(Error::NotDocker {
+            address,
+            reason: "it does not say which API it speaks".to_owned(),
+        });
+    }
     if !speaks(&facts.api_version, API_NEEDED) {
         return Err(Error::TooOld {
             version: facts.version,
@@ -117,7 +128,8 @@ pub async fn engine() -> Result<Engine, Error> {
             needed: format!("{}.{}", API_NEEDED.0, API_NEEDED.1),
         });
     }
-    let info = greet(GREETING_LIMIT, "asking what it is", &address, docker.info()).await?;
+    let asked = "asking what it is";
+    let info = greet(PATIENCE, asked, &address, progress, docker.info()).await?;
     facts.address = address;
     facts.storage_driver = info.driver.unwrap_or_default();
     facts.root_dir = info.docker_root_dir.unwrap_or_default();
@@ -176,6 +188,11 @@ fn usual_sockets() -> Vec<PathBuf> {
     .collect()
 }
 
+/// Where the daemon is looked for, as errors name it.
+pub(crate) fn usual_address() -> String {
+    address(env::var("DOCKER_HOST").ok()).unwrap_or_default()
+}
+
 /// Where to connect to, given the value of `DOCKER_HOST`.
 fn address(docker_host: Option<String>) -> Result<String, Error> {
     let Some(address) = docker_host else {
@@ -211,12 +228,8 @@ fn is_loopback(host_and_port: &str) -> bool {
 }
 
 fn connect(address: &str) -> Result<Docker, Error> {
-    let limit = REQUEST_LIMIT.as_secs();
-    let client = match address.strip_prefix("unix://") {
-        Some(path) => Docker::connect_with_unix(path, limit, API_DEFAULT_VERSION),
-        None => Docker::connect_with_http(address, limit, API_DEFAULT_VERSION),
-    };
-    client.map_err(|reply| unreachable(address, reply))
+    let client = bounded::client(address, REQUEST_LIMIT.as_secs());
+    client.map_err(|reply| unusable(address, reply))
 }
 
 /// Awaits one of the first answers, those that tell whether the daemon can be used.
@@ -224,82 +237,16 @@ async fn greet<T>(
     limit: Duration,
     doing: &str,
     address: &str,
+    progress: &dyn Progress,
     answer: impl Future<Output = Result<T, Reply>>,
 ) -> Result<T, Error> {
-    match tokio::time::timeout(limit, answer).await {
-        Ok(answer) => answer.map_err(|reply| unreachable(address, reply)),
+    match tokio::time::timeout(limit, silence::telling(progress, answer)).await {
+        Ok(answer) => answer.map_err(|reply| unusable(address, reply)),
         Err(_) => Err(Error::Slow {
             doing: doing.to_owned(),
             waited: limit,
         }),
     }
-}
-
-/// The error of a request that got no answer, if this is one: the daemon is gone, or does not answer in time.
-pub(crate) fn unanswered(doing: &str, reply: &Reply) -> Option<Error> {
-    if let Reply::RequestTimeoutError = reply {
-        return Some(Error::Slow {
-            doing: doing.to_owned(),
-            waited: REQUEST_LIMIT,
-        });
-    }
-    io_kind(reply)?;
-    let address = address(env::var("DOCKER_HOST").ok()).unwrap_or_default();
-    Some(Error::NoDaemon {
-        address,
-        reason: format!("{doing}: {reply}"),
-    })
-}
-
-/// Why a daemon at this address cannot be used at all.
-fn unreachable(address: &str, reply: Reply) -> Error {
-    let address = address.to_owned();
-    match io_kind(&reply) {
-        Some(io::ErrorKind::PermissionDenied) => Error::NoPermission { address },
-        Some(io::ErrorKind::ConnectionRefused) => Error::NoDaemon {
-            address,
-            reason: "connection refused".to_owned(),
-        },
-        Some(io::ErrorKind::NotFound) => Error::NoDaemon {
-            address,
-            reason: "no such socket".to_owned(),
-        },
-        Some(_) => Error::NoDaemon {
-            address,
-            reason: reply.to_string(),
-        },
-        None => match reply {
-            Reply::SocketNotFoundError(path) => missing(address, Path::new(&path)),
-            reply => Error::docker("asking Docker for its version", reply),
-        },
-    }
-}
-
-/// A socket that does not show may be in a folder that this user may not look into.
-fn missing(address: String, socket: &Path) -> Error {
-    match socket.metadata().map_err(|error| error.kind()) {
-        Err(io::ErrorKind::PermissionDenied) => Error::NoPermission { address },
-        _ => Error::NoDaemon {
-            address,
-            reason: "no such socket".to_owned(),
-        },
-    }
-}
-
-/// The system's error that an answer is or comes from, if any.
-fn io_kind(reply: &Reply) -> Option<io::ErrorKind> {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = match reply {
-        // Transparent: its own source is that of the error in it.
-        Reply::IOError { err } => Some(err),
-        reply => reply.source(),
-    };
-    while let Some(error) = cause {
-        if let Some(error) = error.downcast_ref::<io::Error>() {
-            return Some(error.kind());
-        }
-        cause = error.source();
-    }
-    None
 }
 
 /// Whether a version such as `1.41` is at least the one needed; one that cannot be read is taken to be.
@@ -323,9 +270,13 @@ pub(crate) fn on_a_thread_of_its_own<T: Send>(
             .map_err(|source| Error::io("a runtime of its own", source))?
             .block_on(work)
     };
-    std::thread::scope(|scope| match scope.spawn(run).join() {
-        Ok(result) => result,
-        Err(panic) => std::panic::resume_unwind(panic),
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().spawn_scoped(scope, run);
+        let thread = thread.map_err(|source| Error::thread("asking Docker", source))?;
+        match thread.join() {
+            Ok(result) => result,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
     })
 }
 
@@ -338,7 +289,7 @@ mod tests {
             Ok(docker) => docker,
             Err(error) => return error,
         };
-        greet(GREETING_LIMIT, "asking", address, docker.version())
+        greet(PATIENCE, "asking", address, &(), docker.version())
             .await
             .expect_err("nothing useful listens there")
     }
@@ -367,18 +318,11 @@ mod tests {
         );
     }
 
-    #[test]
-    fn a_refused_permission_says_how_to_get_it() {
-        let denied = Reply::from(io::Error::from(io::ErrorKind::PermissionDenied));
-        let error = unreachable("unix:///var/run/docker.sock", denied);
-        assert!(matches!(error, Error::NoPermission { .. }), "{error:?}");
-        assert!(error.to_string().contains("usermod -aG docker"), "{error}");
-    }
-
     #[tokio::test]
     async fn a_daemon_that_does_not_answer_is_said_to_be_slow() {
         let never = std::future::pending::<Result<(), Reply>>();
-        let error = greet(Duration::ZERO, "asking for its version", "unix:///x", never)
+        let asked = "asking for its version";
+        let error = greet(Duration::ZERO, asked, "unix:///x", &(), never)
             .await
             .expect_err("it never answers");
         assert!(

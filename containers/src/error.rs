@@ -7,7 +7,7 @@ use std::time::Duration;
 use bollard::errors::Error as Reply;
 
 use crate::agent::AgentError;
-use crate::docker;
+use crate::replies;
 
 /// What went wrong, where, and what to do next: fragments that fit "failed: …".
 #[derive(Debug, thiserror::Error)]
@@ -31,6 +31,30 @@ pub enum Error {
     )]
     NoPermission {
         /// The socket.
+        address: String,
+    },
+    /// Something listens where Docker should, and does not answer as Docker does.
+    #[error(
+        "what answers at {address} is not Docker, or not well: {reason}; see `docker info` and the daemon's log \
+         (`journalctl -u docker`), or set DOCKER_HOST to where Docker listens"
+    )]
+    NotDocker {
+        /// Where it listens.
+        address: String,
+        /// What is wrong with its answer.
+        reason: String,
+    },
+    /// Docker answered before, and went away in the middle.
+    #[error(
+        "Docker went away while {doing} ({reason}, at {address}): see its log (`journalctl -u docker`), and start it again \
+         (`systemctl start docker`, or Docker Desktop)"
+    )]
+    Lost {
+        /// What it was asked.
+        doing: String,
+        /// What became of the connection.
+        reason: String,
+        /// Where it listened.
         address: String,
     },
     /// `DOCKER_HOST` names something that cannot be spoken to.
@@ -80,8 +104,8 @@ pub enum Error {
     },
     /// No room on a disk.
     #[error(
-        "{doing}: the disk is full ({reason}): make room (`fencepost clean --images` removes our outdated images, \
-         `docker system df` shows what else Docker holds)"
+        "{doing}: the disk is full ({reason}): make room there; where it is Docker's, `fencepost clean --images` removes our \
+         outdated images, and `docker system df` shows what else Docker holds"
     )]
     DiskFull {
         /// What was being done.
@@ -90,12 +114,12 @@ pub enum Error {
         reason: String,
     },
     /// Docker refused for another reason.
-    #[error("{doing}: {source}")]
+    #[error("{doing}: {reason}")]
     Docker {
         /// What was being done.
         doing: String,
         /// What Docker said.
-        source: Reply,
+        reason: String,
     },
     /// No base image can be had.
     #[error(
@@ -173,6 +197,47 @@ pub enum Error {
         /// What was removed.
         removed: String,
     },
+    /// What was started could not be removed, or Docker may still start some of it.
+    #[error(
+        "{met}. What was started may be left behind{why}: once Docker answers again, `fencepost clean` removes it"
+    )]
+    LeftBehind {
+        /// What went wrong.
+        met: Box<Error>,
+        /// Why that keeps it from being removed, where it does not say so itself: ` (…)`.
+        why: String,
+    },
+    /// A host, or what it is there for, ended in the middle, and nothing that was planned had ended it.
+    #[error("host {host} ended: {how}{log}")]
+    HostEnded {
+        /// The host.
+        host: String,
+        /// How.
+        how: String,
+        /// The last lines of its log, and where that is.
+        log: String,
+    },
+    /// This process may open no more files.
+    #[error(
+        "{doing}: too many open files ({source}): raise the limit (`ulimit -n 4096`), or run fewer clients or `--jobs` at once"
+    )]
+    TooFewDescriptors {
+        /// What was being done.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// This process may start no more threads.
+    #[error(
+        "{doing}: no more threads can be started ({source}): raise the limit of processes (`ulimit -u`) or of memory \
+         (`ulimit -v`), or run fewer `--jobs` at once"
+    )]
+    TooFewThreads {
+        /// What was being done.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A file or folder could not be used.
     #[error("{}: {source}", path.display())]
     Io {
@@ -191,24 +256,23 @@ fn quoted(output: &str) -> String {
     }
 }
 
-/// What Docker said, without what the client puts around it.
-pub(crate) fn words(reply: &Reply) -> String {
-    match reply {
-        Reply::DockerResponseServerError { message, .. } => message.trim().to_owned(),
-        Reply::DockerStreamError { error } => error.trim().to_owned(),
-        other => other.to_string(),
-    }
+/// Whether the process, or the machine, may open no more files.
+pub fn is_limit_of_files(error: &io::Error) -> bool {
+    let limits = [nix::errno::Errno::EMFILE, nix::errno::Errno::ENFILE];
+    let limit = |errno: &nix::errno::Errno| error.raw_os_error() == Some(*errno as i32);
+    limits.iter().any(limit)
 }
 
 impl Error {
     /// Makes an error of what Docker answered while something was `doing`, which reads like "creating network x".
     pub fn docker(doing: impl Into<String>, reply: Reply) -> Error {
         let doing = doing.into();
-        if let Some(unanswered) = docker::unanswered(&doing, &reply) {
-            return unanswered;
+        if let Some(lost) = replies::lost(&doing, &reply) {
+            return lost;
         }
-        let reason = words(&reply);
-        let lower = reason.to_lowercase();
+        let reason = replies::words(&reply);
+        // Its own words may be cut.
+        let lower = reply.to_string().to_lowercase();
         if lower.contains("no space left on device") {
             return Error::DiskFull { doing, reason };
         }
@@ -222,15 +286,57 @@ impl Error {
         if taken.iter().any(|sign| lower.contains(sign)) {
             return Error::Taken { doing, reason };
         }
-        Error::Docker {
-            doing,
-            source: reply,
+        Error::Docker { doing, reason }
+    }
+
+    /// Makes an error of what the system answered when a thread was to be started while something was `doing`.
+    pub fn thread(doing: impl Into<String>, source: io::Error) -> Error {
+        let doing = doing.into();
+        Error::TooFewThreads { doing, source }
+    }
+
+    /// The error of something that began with `self`, after which `left` kept what was started from being removed.
+    pub(crate) fn and_left(self, left: Error) -> Error {
+        let behind = |met: Error, why: String| Error::LeftBehind {
+            met: Box::new(met),
+            why,
+        };
+        match (self, left) {
+            (known @ Error::LeftBehind { .. }, _) => known,
+            (Error::Cancelled, left) if left.leaves_something() => left,
+            (Error::Cancelled, left) => behind(left, String::new()),
+            // What came later of the same daemon says no more.
+            (met, _) if met.is_of_daemon() => behind(met, String::new()),
+            (met, left) => behind(met, format!(" ({left})")),
         }
     }
 
-    /// Makes an error of what the system answered about a file or folder; a full disk gets its own.
+    /// Whether the daemon itself is of no use, so that asking it for something else would meet the same.
+    pub fn is_of_daemon(&self) -> bool {
+        matches!(
+            self,
+            Error::NoDaemon { .. }
+                | Error::NotDocker { .. }
+                | Error::Lost { .. }
+                | Error::NoPermission { .. }
+                | Error::Slow { .. }
+                | Error::LeftBehind { .. }
+        )
+    }
+
+    /// Whether something that was started is still there, or may be.
+    pub fn leaves_something(&self) -> bool {
+        matches!(self, Error::LeftBehind { .. } | Error::Left { .. })
+    }
+
+    /// Makes an error of what the system answered about a file or folder; a full disk gets its own, and so does a limit of
+    /// open files.
     pub fn io(path: impl AsRef<Path>, source: io::Error) -> Error {
         let path = path.as_ref().to_path_buf();
+        if is_limit_of_files(&source) {
+            let doing = format!("opening {}", path.display());
+            return Error::TooFewDescriptors { doing, source };
+        }
         if source.kind() == io::ErrorKind::StorageFull {
             let doing = format!("writing {}", path.display());
             return Error::DiskFull {
@@ -290,11 +396,59 @@ mod tests {
     }
 
     #[test]
+    fn a_limit_of_open_files_is_said_to_be_one() {
+        let met = || io::Error::from_raw_os_error(nix::errno::Errno::EMFILE as i32);
+        for error in [
+            Error::io("/tmp/x", met()),
+            Error::docker("listing containers", Reply::from(met())),
+        ] {
+            assert!(
+                matches!(error, Error::TooFewDescriptors { .. }),
+                "{error:?}"
+            );
+            assert!(error.to_string().contains("ulimit -n"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_left_behind_is_told_with_what_went_wrong_first() {
+        let slow = || Error::docker("listing containers", Reply::RequestTimeoutError);
+        let lost = || Error::docker("starting host s1", Reply::from(broken()));
+        let left = |met: Error, left: Error| met.and_left(left).to_string();
+        let of_a_host = || Error::Host {
+            host: "s1".to_owned(),
+            reason: "has no image".to_owned(),
+        };
+        for (told, first, besides) in [
+            (left(lost(), slow()), "starting host s1", ""),
+            (
+                left(lost(), lost().and_left(slow())),
+                "starting host s1",
+                "",
+            ),
+            (left(Error::Cancelled, slow()), "listing containers", ""),
+            (
+                left(Error::Cancelled, lost().and_left(slow())),
+                "starting host s1",
+                "",
+            ),
+            (left(of_a_host(), slow()), "host s1 has no image", "listing"),
+        ] {
+            assert!(told.contains(first) && told.contains(besides), "{told}");
+            assert_eq!(told.matches("`fencepost clean`").count(), 1, "{told}");
+            assert!(!told.contains("given up"), "{told}");
+        }
+    }
+
+    fn broken() -> io::Error {
+        io::Error::from(io::ErrorKind::ConnectionReset)
+    }
+
+    #[test]
     fn a_daemon_that_is_lost_or_slow_is_no_answer() {
         let error = Error::docker("starting host s1", Reply::RequestTimeoutError);
         assert!(matches!(error, Error::Slow { .. }), "{error:?}");
-        let broken = io::Error::from(io::ErrorKind::ConnectionReset);
-        let error = Error::docker("starting host s1", Reply::from(broken));
-        assert!(matches!(error, Error::NoDaemon { .. }), "{error:?}");
+        let error = Error::docker("starting host s1", Reply::from(broken()));
+        assert!(matches!(error, Error::Lost { .. }), "{error:?}");
     }
 }

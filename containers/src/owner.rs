@@ -5,6 +5,10 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
+
 use crate::Error;
 
 /// The label that all we make in Docker carries, images too; its value means nothing.
@@ -59,16 +63,49 @@ impl Owner {
         parts.next().is_none().then_some(owner)
     }
 
-    /// Whether the process still lives: same boot, same id, same start. One in another process namespace of the same
-    /// boot cannot be seen from here and counts as alive, so that nobody's things are taken away under them.
+    /// Whether the process still lives, or may: only what is proven dead is not alive, so that nobody's things are taken
+    /// away under them. Proof is another boot, an id that no process has, or a start that is known and another.
+    ///
+    /// One in another process namespace of the same boot cannot be seen from here, and one of another user only by its
+    /// id where `/proc` is mounted with `hidepid`.
     pub fn is_alive(&self) -> bool {
         match (boot_id(), namespace()) {
             (Ok(boot), _) if boot != self.boot => false,
             (Ok(_), Ok(namespace)) if namespace == self.namespace => {
-                start_time_of(self.pid) == Some(self.started)
+                !proves_death(self.started, has_process(self.pid), || stat_of(self.pid))
             }
             _ => true,
         }
+    }
+}
+
+/// What `/proc/<pid>/stat` tells of a process: its state and when it started.
+#[derive(Clone, Copy, Debug)]
+struct Stat {
+    state: char,
+    started: u64,
+}
+
+/// Whether a process that started at `started` is proven dead, by whether its id is in use (nothing where that cannot be
+/// told) and what is to be read of whoever has that id now.
+fn proves_death(started: u64, in_use: Option<bool>, stat: impl FnOnce() -> Option<Stat>) -> bool {
+    match in_use {
+        Some(false) => true,
+        Some(true) | None => stat().is_some_and(|stat| {
+            // One that only waits to be reaped does nothing any more.
+            stat.started != started || matches!(stat.state, 'Z' | 'X')
+        }),
+    }
+}
+
+/// Whether a process of this id is there, which the kernel answers for those of others too, `hidepid` or not.
+fn has_process(pid: u32) -> Option<bool> {
+    // 0 and below would mean groups of processes.
+    let pid = i32::try_from(pid).ok().filter(|pid| *pid > 0)?;
+    match kill(Pid::from_raw(pid), None) {
+        Ok(()) | Err(Errno::EPERM) => Some(true),
+        Err(Errno::ESRCH) => Some(false),
+        Err(_) => None,
     }
 }
 
@@ -101,15 +138,13 @@ pub fn labels(run: &str) -> Result<HashMap<String, String>, Error> {
     ]))
 }
 
-/// When a process started; nothing where there is none, or where it is dead and only waits to be reaped.
-fn start_time_of(pid: u32) -> Option<u64> {
+/// What can be read of a process; nothing where there is none, or where it is hidden.
+fn stat_of(pid: u32) -> Option<Stat> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let state = after_name(&stat)?.split_ascii_whitespace().next()?;
-    if matches!(state, "Z" | "X") {
-        None
-    } else {
-        start_time(&stat)
-    }
+    Some(Stat {
+        state: after_name(&stat)?.trim_start().chars().next()?,
+        started: start_time(&stat)?,
+    })
 }
 
 /// Field 22 of a line of `/proc/<pid>/stat`, see proc_pid_stat(5).
@@ -179,7 +214,7 @@ mod tests {
             .stdin(std::process::Stdio::piped())
             .spawn()
             .expect("cat");
-        let started = start_time_of(child.id()).expect("it runs");
+        let started = stat_of(child.id()).expect("it runs").started;
         let owner = Owner {
             pid: child.id(),
             started,
@@ -197,7 +232,7 @@ mod tests {
             .arg("1000")
             .spawn()
             .expect("sleep");
-        let started = start_time_of(child.id()).expect("it runs");
+        let started = stat_of(child.id()).expect("it runs").started;
         let owner = Owner {
             pid: child.id(),
             started,
@@ -210,6 +245,40 @@ mod tests {
         nix::sys::wait::waitid(id, flags).expect("its end");
         assert!(!owner.is_alive());
         child.wait().expect("it can be reaped");
+    }
+
+    #[test]
+    fn only_proof_makes_a_process_dead() {
+        let stat = |state, started| Some(Stat { state, started });
+        let cases = [
+            // The kernel knows the id; /proc shows its owner, another, a corpse, or (hidepid) nothing.
+            (Some(true), stat('S', 7), false),
+            (Some(true), stat('S', 8), true),
+            (Some(true), stat('Z', 7), true),
+            (Some(true), None, false),
+            // No process has the id, whatever /proc showed a moment ago.
+            (Some(false), stat('S', 7), true),
+            (Some(false), None, true),
+            // The kernel does not say.
+            (None, stat('S', 7), false),
+            (None, stat('S', 8), true),
+            (None, None, false),
+        ];
+        for (in_use, seen, dead) in cases {
+            let found = proves_death(7, in_use, || seen);
+            assert_eq!(found, dead, "in use: {in_use:?}, seen: {seen:?}");
+        }
+    }
+
+    #[test]
+    fn an_id_is_asked_for_and_never_a_group() {
+        assert_eq!(has_process(std::process::id()), Some(true));
+        assert_eq!(has_process(1), Some(true), "of another user or not");
+        for odd in [0, i32::MAX as u32 + 1, u32::MAX] {
+            assert_eq!(has_process(odd), None);
+        }
+        // Above the highest that Linux gives (PID_MAX_LIMIT).
+        assert_eq!(has_process(5_000_000), Some(false));
     }
 
     #[test]

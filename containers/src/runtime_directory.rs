@@ -1,11 +1,13 @@
 //! Short-lived folders outside Docker, such as the one that holds a run's sockets, each with its owner's name in it.
 
 use std::env;
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+
+use nix::fcntl::OFlag;
 
 use crate::Error;
 use crate::owner::Owner;
@@ -18,6 +20,9 @@ const OWNER_FILE: &str = "owner";
 
 /// The file that says that a run is to stay though its owner is dead.
 const KEPT_FILE: &str = "kept";
+
+/// The most that an owner file may hold, in bytes; ours hold a hundred.
+const OWNER_BYTES: u64 = 4096;
 
 /// How old a folder without a readable owner has to be to count as left behind: its maker writes the owner at once.
 const OWNERLESS_AGE: Duration = Duration::from_secs(60);
@@ -53,6 +58,31 @@ impl RuntimeDirectory {
         RuntimeDirectory::make(path, "")
     }
 
+    /// Makes a folder for a run in `parent`, which is made if it is not there; those of dead owners in it go.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where it cannot be made, or `parent` is a symbolic link.
+    pub(crate) fn beside(parent: &Path, run: &str) -> Result<RuntimeDirectory, Error> {
+        match fs::create_dir(parent) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(Error::io(parent, error));
+            }
+            _ => {}
+        }
+        let is_folder = fs::symlink_metadata(parent).is_ok_and(|found| found.is_dir());
+        if !is_folder {
+            let error = io::Error::new(io::ErrorKind::NotADirectory, "not a folder: remove it");
+            return Err(Error::io(parent, error));
+        }
+        for left in found_in(parent).filter(Found::is_of_the_dead) {
+            // What is left of others is no reason not to run.
+            if let Err(error) = remove(&left.path) {
+                tracing::warn!("{error}");
+            }
+        }
+        RuntimeDirectory::make(parent.join(name_of_run(run)), run)
+    }
+
     fn make(path: PathBuf, run: &str) -> Result<RuntimeDirectory, Error> {
         DirBuilder::new()
             .mode(0o700)
@@ -82,22 +112,25 @@ impl RuntimeDirectory {
     }
 }
 
-fn path_of_run(run: &str) -> PathBuf {
+fn name_of_run(run: &str) -> String {
     let digits: Vec<char> = run.chars().filter(char::is_ascii_alphanumeric).collect();
     let name: String = digits[digits.len().saturating_sub(12)..].iter().collect();
-    Path::new("/tmp").join(format!("{PREFIX}{name}"))
+    format!("{PREFIX}{name}")
+}
+
+fn path_of_run(run: &str) -> PathBuf {
+    Path::new("/tmp").join(name_of_run(run))
 }
 
 /// Whether a run is to stay though its owner is dead.
 pub(crate) fn is_kept(run: &str) -> bool {
-    let path = path_of_run(run);
-    let owner = fs::read_to_string(path.join(OWNER_FILE)).unwrap_or_default();
-    let mut lines = owner.lines();
-    let of_this_boot = lines
-        .next()
-        .and_then(Owner::parse)
-        .is_some_and(|owner| owner.is_of_this_boot());
-    of_this_boot && lines.next() == Some(run) && path.join(KEPT_FILE).exists()
+    let Some(found) = look(path_of_run(run)) else {
+        return false;
+    };
+    let owner = found.owner.as_deref().and_then(Owner::parse);
+    let of_this_boot = owner.is_some_and(|owner| owner.is_of_this_boot());
+    let kept = fs::symlink_metadata(found.path.join(KEPT_FILE));
+    of_this_boot && found.run == run && kept.is_ok_and(|kept| kept.is_file())
 }
 
 impl Drop for RuntimeDirectory {
@@ -120,18 +153,28 @@ pub(crate) struct Found {
     pub(crate) abandoned: bool,
 }
 
+impl Found {
+    /// Whether its owner is proven dead, and did not tell it to stay.
+    fn is_of_the_dead(&self) -> bool {
+        let owner = self.owner.as_deref().and_then(Owner::parse);
+        owner.is_some_and(|owner| !owner.is_alive()) && !is_kept(&self.run)
+    }
+}
+
 /// All such folders of this user; root sees everybody's.
 pub(crate) fn all() -> Vec<Found> {
     let mut places = vec![PathBuf::from("/tmp"), env::temp_dir()];
     places.dedup();
-    let entries = places
-        .iter()
-        .filter_map(|place| fs::read_dir(place).ok())
-        .flat_map(|entries| entries.flatten());
-    let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
-    let mut found: Vec<Found> = ours.filter_map(|entry| look(entry.path())).collect();
+    let mut found: Vec<Found> = places.iter().flat_map(|place| found_in(place)).collect();
     found.sort_by(|one, other| one.path.cmp(&other.path));
     found
+}
+
+/// Those in one place.
+fn found_in(place: &Path) -> impl Iterator<Item = Found> + use<> {
+    let entries = fs::read_dir(place).ok().into_iter().flatten().flatten();
+    let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX));
+    ours.filter_map(|entry| look(entry.path()))
 }
 
 fn look(path: PathBuf) -> Option<Found> {
@@ -140,7 +183,12 @@ fn look(path: PathBuf) -> Option<Found> {
     if !metadata.is_dir() || !(user.is_root() || user.as_raw() == metadata.uid()) {
         return None;
     }
-    let text = fs::read_to_string(path.join(OWNER_FILE)).unwrap_or_default();
+    let text = match read_owner(&path.join(OWNER_FILE)) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        // It may have an owner who lives: a name that is nobody's keeps it from being taken for abandoned.
+        Err(error) => error.to_string(),
+    };
     let mut lines = text.lines().map(str::to_owned);
     let (owner, run) = (lines.next(), lines.next().unwrap_or_default());
     let abandoned = metadata
@@ -152,6 +200,22 @@ fn look(path: PathBuf) -> Option<Found> {
         run,
         abandoned,
     })
+}
+
+/// Reads an owner file as if a stranger had put it there: never waits for a FIFO, follows no link, reads no more than the
+/// most that one may hold.
+fn read_owner(path: &Path) -> io::Result<String> {
+    let flags = OFlag::O_NONBLOCK | OFlag::O_NOFOLLOW;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits())
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("the owner file is no regular file"));
+    }
+    let mut text = String::new();
+    file.take(OWNER_BYTES).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 fn is_older(at: SystemTime, age: Duration) -> bool {
@@ -262,6 +326,55 @@ mod tests {
                 .expect("found")
                 .abandoned
         );
+    }
+
+    #[test]
+    fn an_owner_file_that_is_none_is_neither_waited_for_nor_followed() {
+        use nix::sys::stat::Mode;
+        let directory = RuntimeDirectory::scratch().expect("made");
+        let file = directory.path().join(OWNER_FILE);
+        let long_ago = SystemTime::now() - 2 * OWNERLESS_AGE;
+        let put: [(&str, &dyn Fn()); 4] = [
+            ("a FIFO", &|| {
+                nix::unistd::mkfifo(&file, Mode::S_IRWXU).expect("made")
+            }),
+            ("a link", &|| {
+                std::os::unix::fs::symlink("/proc/self/stat", &file).expect("made")
+            }),
+            ("a folder", &|| fs::create_dir(&file).expect("made")),
+            ("endless", &|| {
+                let sparse = fs::File::create(&file).expect("made");
+                sparse.set_len(1 << 40).expect("made long");
+            }),
+        ];
+        fs::remove_file(&file).expect("ours is gone");
+        for (what, put) in put {
+            put();
+            let folder = fs::File::open(directory.path()).expect("opened");
+            folder.set_modified(long_ago).expect("made old");
+            let found = look(directory.path().to_path_buf()).expect("found");
+            assert!(found.owner.is_some(), "{what}: taken for abandoned");
+            assert!(!found.is_of_the_dead(), "{what}: taken for a dead one's");
+            let removed = fs::remove_file(&file).or_else(|_| fs::remove_dir(&file));
+            removed.expect("removed");
+        }
+    }
+
+    #[test]
+    fn those_of_dead_owners_beside_a_new_one_go_and_no_link_is_followed() {
+        let root = tempfile::tempdir().expect("a folder");
+        let parent = root.path().join(".hosts");
+        let first = RuntimeDirectory::beside(&parent, &run_id("a0005")).expect("made");
+        let dead = parent.join("fencepost-dead");
+        fs::create_dir(&dead).expect("made");
+        fs::write(dead.join(OWNER_FILE), "1:1:another-boot:1\nx\n").expect("written");
+        let _second = RuntimeDirectory::beside(&parent, &run_id("a0006")).expect("made");
+        assert!(!dead.exists() && first.path().exists());
+
+        let link = root.path().join("link");
+        std::os::unix::fs::symlink(&parent, &link).expect("made");
+        let error = RuntimeDirectory::beside(&link, &run_id("a0007")).expect_err("a link");
+        assert!(error.to_string().contains("not a folder"), "{error}");
     }
 
     #[test]

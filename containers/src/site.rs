@@ -1,5 +1,7 @@
 //! A site: a topology that runs, with a storage and clients beside it, each in a host of its own.
 
+mod bounds;
+mod ends;
 mod real_time;
 mod servers;
 mod start;
@@ -10,14 +12,28 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use bollard::errors::Error as Reply;
+use bollard::query_parameters::InspectContainerOptions;
 use tokio::sync::oneshot;
 
 use crate::agent::Agent;
-use crate::services::{Postgres, Service};
+use crate::services::{Postgres, SERVER, Service};
 use crate::topologies::Topology;
-use crate::{Error, RuntimeDirectory, Which, sweep, sweep_blocking};
+use crate::{Engine, Error, RuntimeDirectory, Which, sweep, sweep_blocking};
+
+/// How long Docker is asked what became of a host, and the pause between two questions.
+const STATE_WITHIN: Duration = Duration::from_secs(1);
+const STATE_PAUSE: Duration = Duration::from_millis(20);
+
+pub use ends::{End, Ends, Stall};
+
+/// The name under which a client host's agent knows the client.
+pub const CLIENT: &str = "client";
+
+/// Where the hosts' folders lie, in the folder for runs.
+pub const FOLDERS: &str = ".hosts";
 
 /// The name of the storage's host.
 pub const STORAGE: &str = "storage";
@@ -40,10 +56,10 @@ pub struct SiteRequest {
     pub topology: &'static Topology,
     /// How many client hosts: `c1` to `cN`.
     pub clients: u32,
-    /// Mounted into every host at the same absolute path, so that a path is the same inside and outside. It is made if it
-    /// is not there.
+    /// Where each host gets a folder of its own ([`Host::folder`]), in [`FOLDERS`]. It is made if it is not there.
     pub out_dir: PathBuf,
     /// The program that is the agent (`<exe> agent --socket PATH`), and `fencepost` to the commands that agents start.
+    /// `/proc/self/exe` is this process's own program, even where that has been replaced since it was started.
     pub exe: PathBuf,
 }
 
@@ -66,6 +82,14 @@ impl Role {
             Role::Client => None,
         }
     }
+
+    /// What its agent calls the process that it is there for.
+    pub fn process(self) -> &'static str {
+        match self {
+            Role::Server(_) | Role::Storage(_) => SERVER,
+            Role::Client => CLIENT,
+        }
+    }
 }
 
 /// One host of a site.
@@ -81,6 +105,10 @@ pub struct Host {
     pub image: String,
     /// Its agent's socket.
     pub socket: PathBuf,
+    /// The folder that it shares with us, at the same absolute path inside and outside. It sees no other host's.
+    pub folder: PathBuf,
+    /// The name of its container.
+    pub container: String,
 }
 
 impl Host {
@@ -92,6 +120,34 @@ impl Host {
     /// What server it runs, if any.
     pub fn service(&self) -> Option<&'static dyn Service> {
         self.role.service()
+    }
+
+    /// What Docker says of the end of its container, as the end of a message: `, and its container was removed`. Empty
+    /// where there is nothing to tell. With `gone` the container is about to end, and that is waited for.
+    pub async fn container_state(&self, engine: &Engine, gone: bool) -> String {
+        let limit = Instant::now() + STATE_WITHIN;
+        loop {
+            let asked = engine
+                .docker()
+                .inspect_container(&self.container, None::<InspectContainerOptions>);
+            let state = match tokio::time::timeout(STATE_WITHIN, asked).await {
+                Ok(Ok(found)) => found.state.unwrap_or_default(),
+                Ok(Err(Reply::DockerResponseServerError {
+                    status_code: 404, ..
+                })) => return ", and its container was removed".to_owned(),
+                Ok(Err(_)) | Err(_) => return ", and Docker does not say why".to_owned(),
+            };
+            let ended = state.running == Some(false);
+            if gone && !ended && Instant::now() < limit {
+                tokio::time::sleep(STATE_PAUSE).await;
+                continue;
+            }
+            let status = state.exit_code.filter(|_| ended);
+            let status = status.map(|code| format!(", and its container ended with status {code}"));
+            let memory = state.oom_killed.filter(|killed| *killed);
+            let memory = memory.map(|_| ", out of memory".to_owned());
+            return status.into_iter().chain(memory).collect();
+        }
     }
 }
 
@@ -107,8 +163,12 @@ pub struct Site {
     pub versions: BTreeMap<String, String>,
     /// How long each part of the start took, in order.
     pub timings: Vec<(&'static str, Duration)>,
+    /// The ends of what the hosts run.
+    pub ends: Ends,
     /// Sockets, and the program that hosts start.
     runtime: Option<RuntimeDirectory>,
+    /// What hosts share with us.
+    folders: Option<RuntimeDirectory>,
     /// Whether it stays when this is dropped.
     kept: AtomicBool,
     /// Whether all of it is gone.
@@ -121,27 +181,30 @@ impl Site {
     ///
     /// # Errors
     /// Whatever Docker says, [`Error::Host`] where an agent does not come up, and [`Error::Service`] where a server does
-    /// not, with the end of its log.
+    /// not, with the end of its log. [`Error::LeftBehind`] where what was started so far could not be removed.
     pub async fn start(request: SiteRequest) -> Result<Site, Error> {
-        let (answer, started) = oneshot::channel();
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&cancelled);
-        // A thread of its own, since what Docker was asked to make it makes, whether or not anybody still waits for
-        // that: it can only be removed when it is there.
-        let thread = thread::spawn(move || {
-            // Where nobody waits any more the site comes back, and goes by being dropped.
-            drop(answer.send(start::start(&request, &asked)));
-        });
-        let _starting = Starting {
-            cancelled,
-            thread: Some(thread),
+        Site::start_unless(request, std::future::pending()).await
+    }
+
+    /// The same, unless `given_up` comes with a reason before. What Docker was asked for by then is waited for some seconds,
+    /// so that it can be removed.
+    ///
+    /// # Errors
+    /// Those of [`Site::start`], and the reason.
+    pub async fn start_unless(
+        request: SiteRequest,
+        given_up: impl Future<Output = Error>,
+    ) -> Result<Site, Error> {
+        let (starting, mut started) = Starting::begin(request)?;
+        let reason = tokio::select! {
+            started = &mut started => return outcome(started),
+            reason = given_up => reason,
         };
-        match started.await {
-            Ok(started) => started,
-            Err(_) => Err(Error::Host {
-                host: "any".to_owned(),
-                reason: "the start of the hosts panicked: this is a bug of ours".to_owned(),
-            }),
+        starting.cancelled.store(true, Ordering::Relaxed);
+        match outcome(started.await) {
+            Err(Error::Cancelled) => Err(reason),
+            Err(left) if left.leaves_something() => Err(reason.and_left(left)),
+            other => other,
         }
     }
 
@@ -190,19 +253,52 @@ impl Site {
     /// Removes everything.
     ///
     /// # Errors
-    /// What Docker would not remove, though it was tried twice.
-    pub async fn stop(mut self) -> Result<(), Error> {
-        let engine = crate::engine().await?;
-        sweep(&engine, &Which::Run(self.run.clone())).await?;
+    /// [`Error::LeftBehind`] where Docker cannot be asked any more; else what Docker would not remove.
+    pub async fn stop(self) -> Result<(), Error> {
+        self.stop_unless(std::future::pending()).await
+    }
+
+    /// The same, unless `given_up` comes with a reason before.
+    ///
+    /// # Errors
+    /// Those of [`Site::stop`]; [`Error::LeftBehind`] with the reason.
+    pub async fn stop_unless(mut self, given_up: impl Future<Output = Error>) -> Result<(), Error> {
+        // The drop would only meet the same, and tell it a second time.
         self.gone = true;
-        Ok(())
+        let run = Which::Run(self.run.clone());
+        let removed = tokio::select! {
+            removed = async { sweep(&crate::engine().await?, &run).await } => removed,
+            reason = given_up => Err(reason),
+        };
+        removed
+            .map(drop)
+            .map_err(|left| Error::Cancelled.and_left(left))
+    }
+
+    /// Removes what there is of a site whose start failed; the error, with what became of that.
+    async fn give_up(mut self, engine: &Engine, met: Error) -> Error {
+        self.gone = true;
+        let run = Which::Run(self.run.clone());
+        let removal = sweep(engine, &run);
+        let removed = match met {
+            Error::Cancelled | Error::LeftBehind { .. } => engine.in_a_hurry(removal).await,
+            _ => engine.unless_silent(&(), removal).await,
+        };
+        match removed {
+            Ok(_) => met,
+            Err(left) => met.and_left(left),
+        }
     }
 }
 
 impl Drop for Site {
     fn drop(&mut self) {
         let ended = match (self.kept.load(Ordering::Relaxed), self.gone) {
-            (true, _) => self.runtime.take().map_or(Ok(()), RuntimeDirectory::keep),
+            (true, _) => {
+                let directories = [self.runtime.take(), self.folders.take()];
+                let mut kept = directories.into_iter().flatten();
+                kept.try_for_each(RuntimeDirectory::keep)
+            }
             (false, true) => Ok(()),
             (false, false) => sweep_blocking(&Which::Run(self.run.clone())).map(drop),
         };
@@ -216,6 +312,37 @@ impl Drop for Site {
 struct Starting {
     cancelled: Arc<AtomicBool>,
     thread: Option<thread::JoinHandle<()>>,
+}
+
+type Started = Result<Site, Error>;
+
+impl Starting {
+    /// Begins it on a thread of its own, since what Docker was asked to make it makes, whether or not anybody still waits
+    /// for that: it can only be removed when it is there.
+    fn begin(request: SiteRequest) -> Result<(Starting, oneshot::Receiver<Started>), Error> {
+        let (answer, started) = oneshot::channel();
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&cancelled);
+        let thread = thread::Builder::new().spawn(move || {
+            // Where nobody waits any more the site comes back, and goes by being dropped.
+            drop(answer.send(start::start(&request, &asked)));
+        });
+        let thread = thread.map_err(|source| Error::thread("starting the hosts", source))?;
+        let starting = Starting {
+            cancelled,
+            thread: Some(thread),
+        };
+        Ok((starting, started))
+    }
+}
+
+fn outcome(started: Result<Started, oneshot::error::RecvError>) -> Started {
+    started.unwrap_or_else(|_| {
+        Err(Error::Host {
+            host: "any".to_owned(),
+            reason: "the start of the hosts panicked: this is a bug of ours".to_owned(),
+        })
+    })
 }
 
 impl Drop for Starting {

@@ -1,6 +1,7 @@
 //! The clean-up: finds by its labels what a run or a dead process left, and removes it.
 
-use std::collections::HashMap;
+mod find;
+
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,15 +9,15 @@ use std::time::Duration;
 use bollard::errors::Error as Reply;
 use bollard::models::ContainerStateStatusEnum;
 use bollard::query_parameters::{
-    InspectContainerOptions, ListContainersOptionsBuilder, ListNetworksOptionsBuilder,
-    ListVolumesOptionsBuilder, RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
+    InspectContainerOptions, RemoveContainerOptionsBuilder, RemoveVolumeOptionsBuilder,
 };
-use futures_util::future::{join_all, try_join3};
+use futures_util::future::join_all;
 use serde::Serialize;
 
+use self::find::{Chosen, Things, find};
 use crate::docker::on_a_thread_of_its_own;
-use crate::error::words;
-use crate::owner::{LABEL, LABEL_OWNER, LABEL_RUN, Owner};
+use crate::replies::words;
+use crate::silence::{HURRY, silent_for};
 use crate::{Engine, Error, runtime_directory};
 
 /// How often what could not be removed is tried again, and how long is waited in between. A network can only go when
@@ -109,17 +110,21 @@ pub async fn sweep(engine: &Engine, which: &Which) -> Result<Swept, Error> {
         if things.is_empty() {
             break;
         }
+        let names = things.names();
         let refused = remove(engine, things, &mut swept).await;
-        if round >= ROUNDS_FOR_HELD && refused.iter().all(Refused::is_held_network) {
+        let held = !refused.is_empty() && refused.iter().all(Refused::is_held_network);
+        if round >= ROUNDS_FOR_HELD && held {
             swept.held_networks = refused.into_iter().map(|refused| refused.name).collect();
             break;
         }
-        if round == ROUNDS && !refused.is_empty() {
+        if round == ROUNDS {
             let what: Vec<String> = refused.iter().map(Refused::to_string).collect();
-            return Err(Error::Left {
-                what: what.join("; "),
-                removed: swept.to_string(),
-            });
+            let what = match what.is_empty() {
+                true => format!("Docker does not refuse to remove {names}, and has it still"),
+                false => what.join("; "),
+            };
+            let removed = swept.to_string();
+            return Err(Error::Left { what, removed });
         }
         if !refused.is_empty() {
             tokio::time::sleep(ROUND_PAUSE).await;
@@ -144,156 +149,17 @@ pub fn sweep_blocking(which: &Which) -> Result<Swept, Error> {
     on_a_thread_of_its_own(async { sweep(&crate::engine().await?, which).await })
 }
 
-/// Removes all that this process made, for when it is about to end in a hurry; what goes wrong is logged.
-pub fn sweep_own_blocking() {
-    if let Err(error) = sweep_blocking(&Which::Own) {
-        tracing::error!("not all was cleaned up, `fencepost clean` will: {error}");
-    }
-}
-
-/// [`Which`], made ready to be asked.
-struct Chosen<'a> {
-    which: &'a Which,
-    current: String,
-}
-
-impl Chosen<'_> {
-    fn new(which: &Which) -> Result<Chosen<'_>, Error> {
-        Ok(Chosen {
-            which,
-            current: Owner::current()?.to_string(),
-        })
-    }
-
-    fn labels(&self, labels: &HashMap<String, String>) -> bool {
-        let text = |label| labels.get(label).map(String::as_str);
-        self.owned(text(LABEL_OWNER), text(LABEL_RUN))
-    }
-
-    fn directory(&self, found: &runtime_directory::Found) -> bool {
-        match &found.owner {
-            Some(owner) => self.owned(Some(owner), Some(&found.run)),
-            None => matches!(self.which, Which::Dead | Which::All) && found.abandoned,
-        }
-    }
-
-    fn owned(&self, owner: Option<&str>, run: Option<&str>) -> bool {
-        match self.which {
-            Which::Dead => {
-                let dead = owner
-                    .and_then(Owner::parse)
-                    .is_some_and(|owner| !owner.is_alive());
-                dead && !run.is_some_and(runtime_directory::is_kept)
-            }
-            Which::Run(wanted) => run == Some(wanted),
-            Which::Own => owner == Some(&self.current),
-            // What somebody else starts from one of our images has the images' label, and no owner.
-            Which::All => owner.is_some(),
-        }
-    }
-}
-
-/// What is there to be removed.
-#[derive(Default)]
-struct Things {
-    /// Ids and names.
-    containers: Vec<(String, String)>,
-    /// Ids and names.
-    networks: Vec<(String, String)>,
-    /// Names.
-    volumes: Vec<String>,
-}
-
-impl Things {
-    fn is_empty(&self) -> bool {
-        self.containers.is_empty() && self.networks.is_empty() && self.volumes.is_empty()
-    }
-}
-
-async fn find(engine: &Engine, chosen: &Chosen<'_>) -> Result<Things, Error> {
-    let (containers, networks, volumes) = try_join3(
-        containers(engine, chosen),
-        networks(engine, chosen),
-        volumes(engine, chosen),
-    )
-    .await?;
-    Ok(Things {
-        containers,
-        networks,
-        volumes,
-    })
-}
-
-fn ours() -> HashMap<&'static str, Vec<&'static str>> {
-    HashMap::from([("label", vec![LABEL])])
-}
-
-async fn containers(engine: &Engine, chosen: &Chosen<'_>) -> Result<Vec<(String, String)>, Error> {
-    let options = ListContainersOptionsBuilder::default()
-        .all(true)
-        .filters(&ours())
-        .build();
-    let mut attempt = 0;
-    let found = loop {
-        attempt += 1;
-        match engine.docker().list_containers(Some(options.clone())).await {
-            Ok(found) => break found,
-            // Engines have failed to list containers while one of them was going.
-            Err(Reply::DockerResponseServerError {
-                status_code: 404, ..
-            }) if attempt < ROUNDS => {}
-            Err(reply) => return Err(Error::docker("listing containers", reply)),
-        }
-    };
-    let found = found.into_iter().filter(|one| {
-        one.labels
-            .as_ref()
-            .is_some_and(|labels| chosen.labels(labels))
+/// Removes all that this process made, for when it is about to end in a hurry.
+///
+/// # Errors
+/// [`Error::LeftBehind`] where Docker cannot be asked for it; what Docker would not remove.
+pub fn sweep_own_blocking() -> Result<Swept, Error> {
+    let swept = on_a_thread_of_its_own(async {
+        let engine = tokio::time::timeout(HURRY, crate::engine()).await;
+        let engine = engine.unwrap_or_else(|_| Err(silent_for(HURRY)))?;
+        engine.in_a_hurry(sweep(&engine, &Which::Own)).await
     });
-    Ok(found
-        .filter_map(|one| {
-            let id = one.id?;
-            let name = one
-                .names
-                .and_then(|names| names.into_iter().next())
-                .unwrap_or_else(|| id.clone());
-            Some((id, name.trim_start_matches('/').to_owned()))
-        })
-        .collect())
-}
-
-async fn networks(engine: &Engine, chosen: &Chosen<'_>) -> Result<Vec<(String, String)>, Error> {
-    let options = ListNetworksOptionsBuilder::default()
-        .filters(&ours())
-        .build();
-    let found = engine.docker().list_networks(Some(options)).await;
-    let found = found
-        .map_err(|reply| Error::docker("listing networks", reply))?
-        .into_iter();
-    let found = found.filter(|one| {
-        one.labels
-            .as_ref()
-            .is_some_and(|labels| chosen.labels(labels))
-    });
-    Ok(found
-        .filter_map(|one| Some((one.id?, one.name.unwrap_or_default())))
-        .collect())
-}
-
-async fn volumes(engine: &Engine, chosen: &Chosen<'_>) -> Result<Vec<String>, Error> {
-    let options = ListVolumesOptionsBuilder::default()
-        .filters(&ours())
-        .build();
-    let found = engine.docker().list_volumes(Some(options)).await;
-    let found = found
-        .map_err(|reply| Error::docker("listing volumes", reply))?
-        .volumes
-        .unwrap_or_default();
-    Ok(found
-        .into_iter()
-        .filter(|one| chosen.labels(&one.labels))
-        .map(|one| one.name)
-        .collect())
+    swept.map_err(|left| Error::Cancelled.and_left(left))
 }
 
 /// What Docker refused to remove.
@@ -330,6 +196,9 @@ async fn remove(engine: &Engine, things: Things, swept: &mut Swept) -> Vec<Refus
             why: words(&reply),
         }),
     };
+    // One that was made and never started stays so; it is removed when the time is over.
+    let starting = things.containers.iter().map(|(id, _)| started(engine, id));
+    let _ = tokio::time::timeout(STARTING_LIMIT, join_all(starting)).await;
     // One after another: Docker 20.10 was seen to miscount the ends of a network whose containers went all at once.
     for (id, name) in things.containers {
         let result = remove_container(engine, &id).await;
@@ -365,8 +234,6 @@ fn or_gone(result: Result<(), Reply>) -> Result<bool, Reply> {
 }
 
 async fn remove_container(engine: &Engine, id: &str) -> Result<bool, Reply> {
-    // One that was made and never started stays so; it is removed when the time is over.
-    let _ = tokio::time::timeout(STARTING_LIMIT, started(engine, id)).await;
     let options = RemoveContainerOptionsBuilder::default()
         .force(true)
         .v(true)
@@ -409,48 +276,6 @@ async fn gone(engine: &Engine, id: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const DEAD: &str = "1:1:another-boot:1";
-
-    fn chooses(which: &Which, owner: Option<&str>, run: Option<&str>) -> bool {
-        Chosen::new(which).expect("this process").owned(owner, run)
-    }
-
-    #[test]
-    fn the_dead_are_chosen_and_the_living_spared() {
-        let current = Owner::current().expect("this process").to_string();
-        assert!(chooses(&Which::Dead, Some(DEAD), Some("a")));
-        assert!(!chooses(&Which::Dead, Some(&current), Some("a")));
-        assert!(
-            !chooses(&Which::Dead, None, Some("a")),
-            "what names no owner may belong to a live one"
-        );
-        assert!(!chooses(&Which::Dead, Some("who knows"), Some("a")));
-    }
-
-    #[test]
-    fn a_run_is_chosen_by_its_id_alone() {
-        let run = Which::Run("a".to_owned());
-        assert!(chooses(&run, Some(DEAD), Some("a")));
-        assert!(!chooses(&run, Some(DEAD), Some("b")));
-        assert!(!chooses(&run, Some(DEAD), None));
-    }
-
-    #[test]
-    fn one_s_own_are_those_with_one_s_own_name() {
-        let current = Owner::current().expect("this process").to_string();
-        assert!(chooses(&Which::Own, Some(&current), Some("a")));
-        assert!(!chooses(&Which::Own, Some(DEAD), Some("a")));
-        assert!(!chooses(&Which::Own, None, None));
-    }
-
-    #[test]
-    fn all_is_all_that_has_an_owner() {
-        let current = Owner::current().expect("this process").to_string();
-        assert!(chooses(&Which::All, Some(&current), Some("a")));
-        assert!(chooses(&Which::All, Some(DEAD), None));
-        assert!(!chooses(&Which::All, None, None));
-    }
 
     #[test]
     fn what_is_gone_already_is_no_error() {

@@ -79,12 +79,8 @@ fn left_of(run: &str, runtime: &Path) -> Vec<String> {
 }
 
 fn runtime_of(site: &Site) -> PathBuf {
-    site.hosts[0]
-        .socket
-        .parent()
-        .and_then(Path::parent)
-        .unwrap()
-        .to_path_buf()
+    let socket = &site.hosts[0].socket;
+    socket.ancestors().nth(3).unwrap().to_path_buf()
 }
 
 /// How far the server's clock is from ours, in seconds.
@@ -136,17 +132,29 @@ async fn redis_comes_up_steps_its_clock_and_is_gone_after_stop() {
     );
 
     // What a host writes where all paths are the same is ours to read, and ours to remove.
-    let mut client = site.host("c1").unwrap().agent().unwrap();
+    let host = site.host("c1").unwrap();
+    let mut client = host.agent().unwrap();
     let out = stage.shared.path().join("out");
-    client.log_to(&out.join("logs/c1")).unwrap();
-    let script = format!("hostname; cd {} && ls -d .", out.display());
+    assert!(host.folder.starts_with(out.canonicalize().unwrap()));
+    client.log_to(&host.folder.join("logs")).unwrap();
+    // It sees its own folder and no other host's, nor their sockets.
+    let script = format!(
+        "hostname; cd {} && ls; ls ..; ls {} /run/fencepost",
+        host.folder.display(),
+        out.display()
+    );
     let talker = Command {
         argv: ["sh", "-c", &script].map(str::to_owned).into(),
         ..Command::default()
     };
     client.start("talker", talker).unwrap();
-    let log = || std::fs::read_to_string(out.join("logs/c1/talker.log")).unwrap_or_default();
-    wait_until("the client spoke", || log() == "c1\n.\n");
+    let log = || std::fs::read_to_string(host.folder.join("logs/talker.log")).unwrap_or_default();
+    let expected = format!(
+        "c1\nlogs\nc1\n/run/fencepost:\nc1.sock\n\n{}:\n",
+        out.display()
+    );
+    wait_until("the client spoke", || log() == expected);
+    expect_bounds(&site);
 
     // A crashed server comes back empty under its own address, and its clock is still its own.
     let redis = site.host("s1").unwrap();
@@ -172,6 +180,82 @@ async fn redis_comes_up_steps_its_clock_and_is_gone_after_stop() {
     assert_eq!(left_of(&run, &runtime).len(), 4 + 1 + 1);
     site.stop().await.unwrap();
     assert_eq!(left_of(&run, &runtime), [""; 0]);
+}
+
+/// Every host has bounds, and no capability that neither a fault nor its server needs.
+fn expect_bounds(site: &Site) {
+    for host in &site.hosts {
+        let format = "{{.HostConfig.Memory}} {{.HostConfig.PidsLimit}} {{.HostConfig.SecurityOpt}}";
+        let asked = std::process::Command::new("docker")
+            .args(["inspect", "--format", format, &host.container])
+            .output()
+            .unwrap();
+        let bounds = String::from_utf8(asked.stdout).unwrap();
+        let expected = match host.service() {
+            Some(_) => "2147483648 2048 [no-new-privileges]\n",
+            None => "536870912 512 [no-new-privileges]\n",
+        };
+        assert_eq!(bounds, expected, "{}", host.name);
+        let status = ["grep", "-E", "CapBnd|NoNewPrivs", "/proc/1/status"];
+        let status = host.agent().unwrap().run(status, PATIENCE).unwrap().stdout;
+        // CHOWN, DAC_OVERRIDE, NET_ADMIN, SYS_NICE; for servers FOWNER, KILL, SETGID, SETUID as well.
+        let bounding = match host.service() {
+            Some(_) => "CapBnd:\t00000000008010eb\nNoNewPrivs:\t1\n",
+            None => "CapBnd:\t0000000000801003\nNoNewPrivs:\t1\n",
+        };
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(sorted(&status), sorted(bounding), "{}", host.name);
+    }
+}
+
+#[tokio::test]
+async fn an_end_that_nobody_asked_for_is_told_and_a_planned_one_is_told_apart() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let site = start("redis", 1).await.site;
+    let mut server = site.host("s1").unwrap().agent().unwrap();
+    server.signal(SERVER, Signal::Kill).unwrap();
+    server.restart(SERVER).unwrap();
+    wait_until("the planned end is told", || {
+        let ends = site.ends.take();
+        ends.iter().any(|end| end.host == "s1" && end.asked)
+    });
+    assert_eq!(site.ends.unasked(), None);
+
+    server
+        .run(["sh", "-c", "kill -9 $(pidof redis-server)"], PATIENCE)
+        .unwrap();
+    let within = Duration::from_secs(5);
+    let end = tokio::time::timeout(within, site.ends.await_unasked()).await;
+    let end = end.expect("told in time");
+    assert_eq!(
+        (end.host.as_str(), end.how.as_str(), end.life),
+        ("s1", "signal 9", 2)
+    );
+
+    let client = site.host("c1").unwrap();
+    let killed = std::process::Command::new("docker")
+        .args(["rm", "-f", &client.container])
+        .output();
+    assert!(killed.unwrap().status.success());
+    let told = || {
+        site.ends
+            .take()
+            .into_iter()
+            .any(|end| end.host == "c1" && end.process.is_none())
+    };
+    wait_until("the end of the host is told", told);
+    let engine = containers::engine().await.unwrap();
+    assert_eq!(
+        client.container_state(&engine, true).await,
+        ", and its container was removed"
+    );
+    site.stop().await.unwrap();
 }
 
 #[tokio::test]

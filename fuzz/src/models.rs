@@ -76,6 +76,9 @@ fn told<'a>(f: &'a str, input: &'a Value<'a>) -> Told<'a> {
         outcome: Outcome::Done(input),
         token: Some(0),
         validity: None,
+        op: None,
+        grant: None,
+        begun: 0,
     }
 }
 

@@ -1,49 +1,12 @@
-//! The contract: what a lock service and a storage's policy promise together, when these faults are about.
+//! The contract: what a lock service and a storage's policy promise together, as clauses of a history's header.
 //!
-//! A lock service states in its own file which [`Guarantee`] it does not keep under which [`Hazard`]. A plan's faults are
-//! hazards; what is promised of the document follows from both and from the policy.
+//! A lock service states in its own file which [`Guarantee`] it keeps under which [`Hazard`]s, and which it does not. What
+//! it does not mention it does not promise: nobody said. The properties follow from its guarantees and from the policy.
 
-use std::collections::BTreeSet;
-use std::fmt;
-
-use histories::{Plan, PlannedFault};
-use nemesis::Role;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use histories::{Clause, Hazard, Promise};
 
 use crate::locks::LockService;
 use crate::storages::Policy;
-
-/// Whether a property is promised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Promise {
-    /// Its violation is a broken promise.
-    Promised,
-    /// Its violation is a known limit.
-    NotPromised,
-    /// Nobody says.
-    Unspecified,
-}
-
-impl fmt::Display for Promise {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(match self {
-            Promise::Promised => "promised",
-            Promise::NotPromised => "not-promised",
-            Promise::Unspecified => "unspecified",
-        })
-    }
-}
-
-/// What the contract says of one property.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Clause {
-    /// Whether it is promised.
-    pub promise: Promise,
-    /// Why, in half a sentence.
-    pub why: &'static str,
-}
 
 /// What a lock service can guarantee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,213 +17,156 @@ pub enum Guarantee {
     Belief,
     /// A later grant has a higher token.
     TokenOrder,
-    /// A wanted lock is granted in the end.
+    /// A wanted lock is granted before long, while the hazard lasts too.
     Progress,
 }
 
-/// What can go wrong, as lock services see it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Hazard {
-    /// A holder still acts when its lease is over: it was paused or held up, or its write was.
-    OutlivedLease,
-    /// The work takes about as long as the lease lives, or longer.
-    LongWork,
-    /// A client is killed.
-    ClientCrash,
-    /// The wall clock of one of the lock's servers is stepped.
-    ServerClockStep,
-    /// One of the lock's servers is killed and started again with what it had on disk.
-    ServerRestart,
-    /// One of the lock's servers is killed and stays down.
-    ServerLoss,
-    /// One of the lock's servers stands still for a time.
-    ServerPause,
-    /// A fault that nobody made a statement about.
-    Unforeseen,
+/// What a lock service says of one guarantee under some hazards.
+#[derive(Clone, Copy, Debug)]
+pub struct Statement {
+    guarantee: Guarantee,
+    under: &'static [Hazard],
+    /// Why it is not kept; `None` where it is.
+    limit: Option<&'static str>,
 }
 
-/// What is promised of a property, by its name, when a lock service and a policy are used while these hazards are about.
-pub fn contract(
-    service: &dyn LockService,
-    policy: &Policy,
-    hazards: &BTreeSet<Hazard>,
-    property: &str,
-) -> Clause {
-    if hazards.contains(&Hazard::Unforeseen) {
-        return unspecified("the contract says nothing about one of the faults");
-    }
-    let limit = |guarantee| {
-        hazards
-            .iter()
-            .find_map(|&hazard| service.limit(guarantee, hazard))
-    };
-    let exclusion = limit(Guarantee::Exclusion);
-    let belief = exclusion.or_else(|| limit(Guarantee::Belief));
-    match property {
-        "mutual-exclusion" => promised_unless(exclusion),
-        "exclusive-belief" => promised_unless(belief),
-        "token-order" if !service.has().tokens => unspecified("its grants carry no token"),
-        "token-order" => promised_unless(limit(Guarantee::TokenOrder)),
-        "no-stale-write" if policy.needs_token => promised_unless(limit(Guarantee::TokenOrder)),
-        "no-stale-write" => promised_unless(belief),
-        "no-lost-update" if policy.needs_token => promised_unless(belief.map(|_| LATE_BUT_FIRST)),
-        "no-lost-update" => promised_unless(belief),
-        "document" => promised("the storage is one server, and keeps what it acknowledged"),
-        "progress" => promised_unless(limit(Guarantee::Progress)),
-        "efficiency" => promised("it only counts"),
-        _ => unspecified("the contract does not know the property"),
+/// The guarantee is kept under these hazards.
+pub const fn keeps(guarantee: Guarantee, under: &'static [Hazard]) -> Statement {
+    Statement {
+        guarantee,
+        under,
+        limit: None,
     }
 }
+
+/// The guarantee is not kept under these hazards, and why.
+pub const fn limit(guarantee: Guarantee, under: &'static [Hazard], why: &'static str) -> Statement {
+    Statement {
+        guarantee,
+        under,
+        limit: Some(why),
+    }
+}
+
+/// All hazards that there are words for.
+pub const HAZARDS: &[Hazard] = &[
+    Hazard::Nothing,
+    Hazard::ClientStopped,
+    Hazard::ClientCrashed,
+    Hazard::ClientCutOff,
+    Hazard::WorkHeld,
+    Hazard::WriteHeld,
+    Hazard::ServerStopped,
+    Hazard::ServerCutOff,
+    Hazard::ServerRestarted,
+    Hazard::ServerLost,
+    Hazard::ServerEmptied,
+    Hazard::ServerClockForward,
+    Hazard::ServerClockBack,
+    Hazard::StorageCrashed,
+    Hazard::StorageClock,
+    Hazard::StorageEmptied,
+];
 
 /// Claim B1: rejecting lower tokens is not enough for an update that reads first.
 const LATE_BUT_FIRST: &str =
     "a late write that comes before its successor's first is accepted, and overwritten unseen";
 
-fn promised(why: &'static str) -> Clause {
-    Clause {
-        promise: Promise::Promised,
-        why,
+/// What is said of a property under a hazard, and why; `None` where nobody says.
+type Said = Option<(Promise, &'static str)>;
+
+/// The clauses of a lock service with a policy.
+pub fn contract(service: &dyn LockService, policy: &Policy) -> Vec<Clause> {
+    let properties = checker::properties().iter();
+    properties
+        .flat_map(|property| clauses_of(service, policy, property.name))
+        .collect()
+}
+
+/// The clauses of one property: hazards of which the same is said share one.
+fn clauses_of(service: &dyn LockService, policy: &Policy, property: &str) -> Vec<Clause> {
+    let mut clauses: Vec<Clause> = Vec::new();
+    for &hazard in HAZARDS {
+        let Some((promise, why)) = said_of(service, policy, property, hazard) else {
+            continue;
+        };
+        let same = |clause: &&mut Clause| clause.promise == promise && clause.why == why;
+        match clauses.iter_mut().find(same) {
+            Some(clause) => clause.under.push(hazard),
+            None => clauses.push(Clause {
+                property: property.to_owned(),
+                promise,
+                under: vec![hazard],
+                why: why.to_owned(),
+            }),
+        }
+    }
+    clauses
+}
+
+fn said_of(service: &dyn LockService, policy: &Policy, property: &str, hazard: Hazard) -> Said {
+    let guaranteed = |guarantee| guaranteed(service, guarantee, hazard);
+    let exclusion = || guaranteed(Guarantee::Exclusion);
+    // Who is not excluded cannot know that another holds.
+    let belief = || both(exclusion(), guaranteed(Guarantee::Belief));
+    let fenced = policy.needs_token();
+    match property {
+        "mutual-exclusion" => exclusion(),
+        "exclusive-belief" => belief(),
+        "token-order" if !service.has().tokens => None,
+        "token-order" => guaranteed(Guarantee::TokenOrder),
+        "no-stale-write" if fenced => guaranteed(Guarantee::TokenOrder),
+        "no-stale-write" => belief(),
+        "no-lost-update" if fenced => belief().map(|(promise, why)| match promise {
+            Promise::NotPromised => (promise, LATE_BUT_FIRST),
+            _ => (promise, why),
+        }),
+        "no-lost-update" => belief(),
+        "document" if hazard == Hazard::StorageEmptied => None,
+        "document" => Some((Promise::Promised, "")),
+        "progress" => guaranteed(Guarantee::Progress),
+        "efficiency" => Some((Promise::Promised, "")),
+        _ => None,
     }
 }
 
-fn promised_unless(limit: Option<&'static str>) -> Clause {
-    match limit {
-        None => promised("none of the faults is a limit of the lock service"),
-        Some(why) => Clause {
-            promise: Promise::NotPromised,
-            why,
-        },
-    }
-}
+/// The condition of a write that makes the storage a fence.
+pub const TOKEN: &str = "token";
 
-/// A property that nobody makes a statement about, and why not.
-pub fn unspecified(why: &'static str) -> Clause {
-    Clause {
-        promise: Promise::Unspecified,
-        why,
-    }
-}
-
-/// The hazards that a plan's faults are.
-pub fn hazards(plan: &Plan) -> BTreeSet<Hazard> {
-    let mut hazards: BTreeSet<Hazard> = plan
-        .faults
+/// What a service says of a guarantee under a hazard.
+fn guaranteed(service: &dyn LockService, guarantee: Guarantee, hazard: Hazard) -> Said {
+    let mut said = service
+        .statements()
         .iter()
-        .flat_map(|fault| of_fault(plan, fault))
-        .collect();
-    if about_as_long_as(plan.workload.work_ms, plan) {
-        hazards.insert(Hazard::LongWork);
+        .filter(|statement| statement.guarantee == guarantee && statement.under.contains(&hazard));
+    said.next().map(|statement| match statement.limit {
+        None => (Promise::Promised, ""),
+        Some(why) => (Promise::NotPromised, why),
+    })
+}
+
+/// What is said of two guarantees together: a limit of either is one of both, and both have to be stated.
+fn both(one: Said, other: Said) -> Said {
+    match (one, other) {
+        (Some((Promise::NotPromised, _)), _) => one,
+        (_, Some((Promise::NotPromised, _))) => other,
+        (Some(_), Some(_)) => one,
+        _ => None,
     }
-    hazards
-}
-
-fn of_fault(plan: &Plan, fault: &PlannedFault) -> Option<Hazard> {
-    let role = Role::of(&fault.on);
-    let lock_server = role == Some(Role::Server);
-    match fault.fault.as_str() {
-        "pause" if lock_server => Some(Hazard::ServerPause),
-        "pause" => outlives(plan, fault).then_some(Hazard::OutlivedLease),
-        "long-work" => outlives(plan, fault).then_some(Hazard::LongWork),
-        "delay" => delays(plan, fault).then_some(Hazard::OutlivedLease),
-        "crash" | "restart" if role == Some(Role::Client) => Some(Hazard::ClientCrash),
-        "crash" if lock_server && stays(fault) => Some(Hazard::ServerLoss),
-        "crash" | "restart" if lock_server => Some(Hazard::ServerRestart),
-        // What the storage acknowledged it still has, and what it did not is unknown anyway.
-        "crash" | "restart" => None,
-        "clock-step" if lock_server => Some(Hazard::ServerClockStep),
-        // Clients measure validity on the monotonic clock, and the storage has no use for a clock.
-        "clock-step" => None,
-        _ => Some(Hazard::Unforeseen),
-    }
-}
-
-/// Whether a fault may last about as long as a lease lives, or longer.
-fn outlives(plan: &Plan, fault: &PlannedFault) -> bool {
-    let until = &fault.until;
-    let longest_ms = match until.event {
-        Some(_) => until.at_most_ms,
-        None => until.after_ms,
-    };
-    longest_ms.is_none_or(|longest_ms| about_as_long_as(longest_ms, plan))
-}
-
-/// Whether a delay of packets may make a round outlive its lease: a round has that many packets one after another.
-///
-/// What a client sends a lock's server late is harmless: it counts on a grant only from when it asked, and what it asks
-/// for a grant that is over is refused.
-fn delays(plan: &Plan, fault: &PlannedFault) -> bool {
-    const PACKETS_A_ROUND: u64 = 8;
-    let to = fault.with.get("to").and_then(Value::as_str);
-    let asks_locks_alone = to.is_some_and(|to| Role::of(to) == Some(Role::Server));
-    if Role::of(&fault.on) == Some(Role::Client) && asks_locks_alone {
-        return false;
-    }
-    match fault.with.get("delay_ms").and_then(Value::as_u64) {
-        Some(delay_ms) => about_as_long_as(delay_ms.saturating_mul(PACKETS_A_ROUND), plan),
-        None => true,
-    }
-}
-
-/// The grant has aged when a fault begins, so that a little less than the time to live is enough to outlive it.
-fn about_as_long_as(duration_ms: u64, plan: &Plan) -> bool {
-    duration_ms.saturating_mul(5) >= plan.ttl_ms.saturating_mul(4)
-}
-
-/// Whether what is killed stays so until the run ends.
-fn stays(fault: &PlannedFault) -> bool {
-    fault.until.after_ms.is_none() && fault.until.event.is_none()
 }
 
 #[cfg(test)]
 mod tests {
-    use histories::{Named, Until, When, Workload};
-    use serde_json::json;
-
     use super::*;
     use crate::locks::{SERVICES, service};
     use crate::storages::{FENCED, POLICIES, SAME_TRANSACTION, UNFENCED};
 
-    const PROPERTIES: &[&str] = nemesis::PROPERTIES;
-
-    fn plan(faults: Vec<PlannedFault>) -> Plan {
-        Plan {
-            scenario: "a-test".into(),
-            lock: String::new(),
-            topology: String::new(),
-            storage: "postgres".into(),
-            policy: String::new(),
-            seed: 1,
-            clients: 2,
-            ttl_ms: 1000,
-            progress_bound_ms: 4000,
-            limit_ms: 60_000,
-            controls: Vec::new(),
-            workload: Workload {
-                name: "document".into(),
-                work_ms: 5,
-                rest_ms: 10,
-                retry_ms: 20,
-                rounds: 3,
-            },
-            faults,
-        }
-    }
-
-    fn fault(fault: &str, on: &str, after_ms: u64) -> PlannedFault {
-        PlannedFault {
-            fault: fault.into(),
-            on: on.into(),
-            when: When::Time { after_ms: 100 },
-            until: Until {
-                after_ms: Some(after_ms),
-                ..Until::default()
-            },
-            with: serde_json::Map::new(),
-        }
-    }
-
-    fn promise(lock: &str, policy: &Policy, plan: &Plan, property: &str) -> Promise {
-        contract(service(lock).unwrap(), policy, &hazards(plan), property).promise
+    fn promise(lock: &str, policy: &Policy, property: &str, hazard: Hazard) -> Promise {
+        let clauses = contract(service(lock).unwrap(), policy);
+        let said = clauses
+            .iter()
+            .find(|clause| clause.property == property && clause.under.contains(&hazard));
+        said.map_or(Promise::Unspecified, |clause| clause.promise)
     }
 
     /// All that may be used together.
@@ -275,34 +181,57 @@ mod tests {
 
     #[test]
     fn without_a_hazard_everything_is_promised() {
-        let harmless = [
-            plan(Vec::new()),
-            plan(vec![fault("pause", "c1", 500)]),
-            plan(vec![fault("long-work", "c1", 500)]),
-            plan(vec![fault("crash", "c1", 2000)]),
-            plan(vec![fault("clock-step", "c2", 2000)]),
-        ];
-        for plan in &harmless {
-            for (lock, policy) in pairs() {
-                for property in PROPERTIES {
-                    let has_tokens = service(lock).unwrap().has().tokens;
-                    let expected = if *property == "token-order" && !has_tokens {
-                        Promise::Unspecified
-                    } else {
-                        Promise::Promised
-                    };
-                    let found = promise(lock, policy, plan, property);
-                    assert_eq!(found, expected, "{lock} {} {property}", policy.name);
+        for (lock, policy) in pairs() {
+            for property in checker::properties() {
+                let has_tokens = service(lock).unwrap().has().tokens;
+                let expected = if property.name == "token-order" && !has_tokens {
+                    Promise::Unspecified
+                } else {
+                    Promise::Promised
+                };
+                let found = promise(lock, policy, property.name, Hazard::Nothing);
+                assert_eq!(found, expected, "{lock} {} {}", policy.name, property.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_statement_is_made_once() {
+        for service in SERVICES {
+            for guarantee in [
+                Guarantee::Exclusion,
+                Guarantee::Belief,
+                Guarantee::TokenOrder,
+                Guarantee::Progress,
+            ] {
+                for hazard in HAZARDS {
+                    let said = service.statements().iter().filter(|statement| {
+                        statement.guarantee == guarantee && statement.under.contains(hazard)
+                    });
+                    let said = said.count();
+                    assert!(said <= 1, "{} {guarantee:?} {hazard:?}", service.name());
                 }
             }
         }
     }
 
     #[test]
+    fn what_nobody_stated_is_unspecified() {
+        for (lock, policy) in pairs() {
+            for property in ["document", "mutual-exclusion", "progress"] {
+                let found = promise(lock, policy, property, Hazard::Unforeseen);
+                assert_eq!(found, Promise::Unspecified);
+            }
+            let emptied = promise(lock, policy, "document", Hazard::StorageEmptied);
+            assert_eq!(emptied, Promise::Unspecified);
+        }
+    }
+
+    #[test]
     fn no_lease_promises_what_a_long_pause_breaks() {
-        let plan = plan(vec![fault("pause", "c1", 1200)]);
+        let hazard = Hazard::ClientStopped;
         for (lock, policy) in pairs().filter(|(_, policy)| !policy.needs_transaction) {
-            let promise = |property| promise(lock, policy, &plan, property);
+            let promise = |property| promise(lock, policy, property, hazard);
             assert_eq!(promise("mutual-exclusion"), Promise::Promised, "{lock}");
             assert_eq!(promise("exclusive-belief"), Promise::NotPromised, "{lock}");
             assert_eq!(promise("no-lost-update"), Promise::NotPromised, "{lock}");
@@ -314,33 +243,18 @@ mod tests {
             assert_eq!(promise("no-stale-write"), fenced, "{lock} {}", policy.name);
         }
         for property in ["exclusive-belief", "no-stale-write", "no-lost-update"] {
-            let found = promise("postgres-advisory-xact", &SAME_TRANSACTION, &plan, property);
+            let found = promise(
+                "postgres-advisory-xact",
+                &SAME_TRANSACTION,
+                property,
+                hazard,
+            );
             assert_eq!(found, Promise::Promised, "{property}");
         }
     }
 
     #[test]
-    fn what_waits_for_an_event_lasts_as_long_as_it_may_at_most() {
-        let mut pause = fault("pause", "c1", 100);
-        pause.until.event = Some(Named {
-            client: "c2".into(),
-            f: "write".into(),
-            outcome: "ok".into(),
-        });
-        let belief = |pause: &PlannedFault| {
-            let plan = plan(vec![pause.clone()]);
-            promise("redis-set", &UNFENCED, &plan, "exclusive-belief")
-        };
-        assert_eq!(belief(&pause), Promise::NotPromised);
-        pause.until.at_most_ms = Some(700);
-        assert_eq!(belief(&pause), Promise::Promised);
-        pause.until.at_most_ms = Some(800);
-        assert_eq!(belief(&pause), Promise::NotPromised);
-    }
-
-    #[test]
     fn clock_steps_strike_those_that_go_by_the_servers_clock() {
-        let plan = plan(vec![fault("clock-step", "s1", 2000)]);
         for (lock, expected) in [
             ("redis-set", Promise::NotPromised),
             ("redis-token", Promise::NotPromised),
@@ -349,103 +263,48 @@ mod tests {
             ("etcd-lease", Promise::Promised),
         ] {
             for property in ["mutual-exclusion", "exclusive-belief", "no-stale-write"] {
-                assert_eq!(
-                    promise(lock, &UNFENCED, &plan, property),
-                    expected,
-                    "{lock} {property}"
-                );
+                let forward = promise(lock, &UNFENCED, property, Hazard::ServerClockForward);
+                assert_eq!(forward, expected, "{lock} {property}");
+                let back = promise(lock, &UNFENCED, property, Hazard::ServerClockBack);
+                assert_eq!(back, Promise::Promised, "{lock} {property}");
             }
+            let back = promise(lock, &UNFENCED, "progress", Hazard::ServerClockBack);
+            assert_eq!(back, expected, "a lease that ends late: {lock}");
         }
-        let fenced = promise("postgres-lease", &FENCED, &plan, "no-stale-write");
+        let fenced = promise(
+            "postgres-lease",
+            &FENCED,
+            "no-stale-write",
+            Hazard::ServerClockForward,
+        );
         assert_eq!(fenced, Promise::Promised);
     }
 
     #[test]
     fn a_redis_without_a_disk_promises_nothing_across_a_restart() {
-        let plan = plan(vec![fault("crash", "s1", 500)]);
-        assert_eq!(
-            promise("redis-token", &FENCED, &plan, "token-order"),
-            Promise::NotPromised
-        );
-        assert_eq!(
-            promise("redis-token", &FENCED, &plan, "no-stale-write"),
-            Promise::NotPromised
-        );
-        assert_eq!(
-            promise("redlock", &UNFENCED, &plan, "mutual-exclusion"),
-            Promise::NotPromised
-        );
-        assert_eq!(
-            promise("postgres-lease", &FENCED, &plan, "token-order"),
-            Promise::Promised
-        );
-        assert_eq!(
-            promise("etcd-lease", &FENCED, &plan, "mutual-exclusion"),
-            Promise::Promised
-        );
-    }
-
-    #[test]
-    fn packets_held_on_their_way_to_the_storage_outlive_a_lease_but_not_those_to_the_lock() {
-        let mut delay = fault("delay", "c1", 100);
-        delay.with.insert("delay_ms".into(), json!(1000));
-        let belief = |delay: &PlannedFault| {
-            let plan = plan(vec![delay.clone()]);
-            promise("redlock", &UNFENCED, &plan, "exclusive-belief")
-        };
-        assert_eq!(belief(&delay), Promise::NotPromised);
-        delay.with.insert("to".into(), json!("storage"));
-        assert_eq!(belief(&delay), Promise::NotPromised);
-        delay.with.insert("to".into(), json!("s4"));
-        assert_eq!(belief(&delay), Promise::Promised);
-        delay.with.remove("to");
-        delay.with.insert("delay_ms".into(), json!(20));
-        assert_eq!(belief(&delay), Promise::Promised);
-    }
-
-    #[test]
-    fn every_fault_that_there_is_was_foreseen() {
-        for known in nemesis::faults::FAULTS {
-            for on in ["c1", "s1", "storage", "leader"] {
-                let plan = plan(vec![fault(known.name(), on, 2000)]);
-                let hazards = hazards(&plan);
-                let foreseen = !hazards.contains(&Hazard::Unforeseen);
-                assert!(
-                    foreseen,
-                    "the contract says nothing about {} on {on}",
-                    known.name()
-                );
-            }
-        }
-    }
-
-    #[test]
-    fn nothing_is_said_of_a_fault_that_nobody_foresaw() {
-        let plan = plan(vec![fault("earthquake", "s1", 500)]);
-        for property in PROPERTIES {
-            assert_eq!(
-                promise("redis-set", &UNFENCED, &plan, property),
-                Promise::Unspecified
-            );
-        }
+        let promise =
+            |lock, policy, property| promise(lock, policy, property, Hazard::ServerRestarted);
+        let [limit, kept] = [Promise::NotPromised, Promise::Promised];
+        assert_eq!(promise("redis-token", &FENCED, "token-order"), limit);
+        assert_eq!(promise("redis-token", &FENCED, "no-stale-write"), limit);
+        assert_eq!(promise("redlock", &UNFENCED, "mutual-exclusion"), limit);
+        assert_eq!(promise("postgres-lease", &FENCED, "token-order"), kept);
+        assert_eq!(promise("etcd-lease", &FENCED, "mutual-exclusion"), kept);
     }
 
     #[test]
     fn a_lost_only_server_ends_progress() {
-        let mut crash = fault("crash", "s1", 0);
-        crash.until = Until::default();
-        let plan = plan(vec![crash]);
-        assert_eq!(
-            promise("redis-set", &UNFENCED, &plan, "progress"),
-            Promise::NotPromised
-        );
-        assert_eq!(
-            promise("redlock", &UNFENCED, &plan, "progress"),
-            Promise::Promised
-        );
-        assert_eq!(
-            promise("etcd-lease", &UNFENCED, &plan, "progress"),
-            Promise::Promised
-        );
+        let progress = |lock| promise(lock, &UNFENCED, "progress", Hazard::ServerLost);
+        assert_eq!(progress("redis-set"), Promise::NotPromised);
+        assert_eq!(progress("redlock"), Promise::Promised);
+        assert_eq!(progress("etcd-lease"), Promise::Promised);
+    }
+
+    #[test]
+    fn a_session_that_nobody_hears_of_blocks_others_and_a_lease_does_not() {
+        let progress = |lock, policy| promise(lock, policy, "progress", Hazard::ClientCutOff);
+        let session = progress("postgres-advisory-xact", &SAME_TRANSACTION);
+        assert_eq!(session, Promise::NotPromised);
+        assert_eq!(progress("redis-set", &UNFENCED), Promise::Promised);
     }
 }

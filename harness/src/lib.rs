@@ -6,6 +6,7 @@ pub mod client;
 pub mod connections;
 pub mod contract;
 pub mod exit;
+mod limits;
 pub mod locks;
 pub mod report;
 pub mod runner;

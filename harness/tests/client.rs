@@ -25,6 +25,7 @@ fn config(events: &Path, lock: &str) -> ClientConfig {
             lock: lock.to_owned(),
             topology: "any".to_owned(),
             storage: "postgres".to_owned(),
+            write_condition: None,
             policy: "unfenced".to_owned(),
             seed: 1,
             clients: 2,
@@ -99,9 +100,9 @@ fn goes_on_without_a_server_and_ends_when_it_is_asked_to() {
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        assert_eq!(events[0].op, 20_000_001);
+        assert!(events[0].op >= 20_000_001, "{:?}", events[0]);
         // Nothing was ever sent, so that no lock can have been granted.
-        for event in events {
+        for event in events.iter().filter(|event| event.f != Function::Stall) {
             assert_eq!(event.f, Function::Acquire, "{lock}: {event:?}");
             assert!(
                 matches!(event.kind, Kind::Invoke | Kind::Fail),
@@ -124,7 +125,8 @@ fn a_second_life_goes_on_in_the_same_file_under_a_name_of_its_own() {
     let text = await_lines(&events, lines + 4);
     terminate(child);
     let first: Event<'_> = serde_json::from_str(text.lines().nth(lines).unwrap()).unwrap();
-    assert_eq!((first.process.as_ref(), first.op), ("c2.2", 21_000_001));
+    assert_eq!(first.process, "c2.2");
+    assert!((21_000_001..22_000_000).contains(&first.op), "{first:?}");
 }
 
 #[test]

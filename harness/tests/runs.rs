@@ -164,6 +164,11 @@ fn every_scenario_shows_what_it_is_there_to_show_and_check_agrees() {
     assert_eq!(ran("lock").len(), harness::locks::SERVICES.len());
     assert_eq!(ran("scenario").len(), nemesis::scenarios().len());
     agrees(&judgements);
+    let checked = fencepost(&["check", "--by-contract", &out.path().to_string_lossy()])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&checked.stderr).into_owned();
+    assert_eq!((checked.status.code(), said.as_str()), (Some(0), ""));
     assert_eq!(turn.left_behind(), Vec::<String>::new());
 }
 

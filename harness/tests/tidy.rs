@@ -103,6 +103,20 @@ fn the_checker_does_no_io_and_knows_no_clock() {
 }
 
 #[test]
+fn everything_that_people_see_goes_through_one_place() {
+    for path in files("harness/src", "rs") {
+        let text = text(&path);
+        for word in ["stdout().write", "stderr(),", "with_writer(std"] {
+            assert!(
+                path.ends_with("cli/output.rs") || !text.contains(word),
+                "{} has `{word}`: use `say` or `tell`, which escape what a terminal would obey",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
 fn faults_know_no_lock_service() {
     for path in files("nemesis/src", "rs") {
         let text = text(&path);
@@ -117,6 +131,33 @@ fn faults_know_no_lock_service() {
                 "{} names the lock service {lock}",
                 path.display()
             );
+        }
+    }
+}
+
+#[test]
+fn no_rule_names_a_fault_outside_its_own_file() {
+    for folder in [
+        "checker/src",
+        "harness/src",
+        "containers/src",
+        "nemesis/src",
+    ] {
+        for path in files(folder, "rs") {
+            let own = path.to_string_lossy().into_owned();
+            // The timelines of tests are tests.
+            let elsewhere = ["nemesis/src/faults/", "/tests", "checker/src/timeline"];
+            if elsewhere.iter().any(|part| own.contains(part)) {
+                continue;
+            }
+            let text = text(&path);
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            // The kernel's own word for what `netem` does is that of the fault as well.
+            let code = code.replace("\"delay\",", "");
+            for fault in nemesis::faults::FAULTS {
+                let name = format!("\"{}\"", fault.name());
+                assert!(!code.contains(&name), "{own} names the fault {name}");
+            }
         }
     }
 }
@@ -205,6 +246,23 @@ fn nothing_is_left_unfinished_and_no_file_is_too_long_to_read() {
             assert!(
                 lines <= 500,
                 "{} has {lines} lines: would two rooms be clearer?",
+                path.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_panics_where_nobody_reads_what_it_says() {
+    for folder in ["histories", "checker", "containers", "nemesis", "harness"] {
+        let sources = files(&format!("{folder}/src"), "rs");
+        let is_test = |path: &PathBuf| path.iter().any(|part| part == "tests");
+        for path in sources.iter().filter(|path| !is_test(path)) {
+            let text = text(path);
+            let shipped = text.split("#[cfg(test)]").next().unwrap_or_default();
+            assert!(
+                !shipped.contains("print!(") && !shipped.contains("println!("),
+                "{} prints, which panics where its reader is gone: see harness/src/cli/output.rs",
                 path.display()
             );
         }

@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::header::FORMAT_VERSION;
 use crate::line::LONGEST_LINE;
+use crate::visible::abridged;
+
+/// The most that is told of what is wrong with a line, in characters: it may quote what stands there.
+const LONGEST_MESSAGE: usize = 400;
 
 /// Where in which file: prints as `history.jsonl:3:17`, and as `line 3, column 17` where no path is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,7 +102,8 @@ pub enum ReadError {
     },
     /// A line is not what it should be: no JSON, a field missing or of a wrong type, an unknown `f` or `type`.
     #[error(
-        "{place}: {message}; the line is damaged or was edited: correct it, or take another copy of the file"
+        "{place}: {}; the line is damaged or was edited: correct it, or take another copy of the file",
+        abridged(message, LONGEST_MESSAGE)
     )]
     Broken {
         /// Where.
@@ -114,7 +119,7 @@ pub enum ReadError {
     },
     /// A line is longer than any event can be.
     #[error(
-        "{place}: longer than {LONGEST_LINE} bytes, as no event is; the line is damaged: take another copy of the file"
+        "{place}: longer than {LONGEST_LINE} bytes, as no line of a history is; it is damaged: take another copy of the file"
     )]
     TooLong {
         /// The line.

@@ -5,11 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// The process that injects and heals faults.
-pub const NEMESIS: &str = "nemesis";
-
-/// The process under whose name the storage's own log is read into the history when the run ends.
-pub const STORAGE: &str = "storage";
+use crate::Effect;
 
 /// What an event says of its operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -31,14 +27,17 @@ pub enum Kind {
 pub enum Function {
     /// Ask for the lock. `lock`, `ttl_ms`; ok: `token` and `validity` where the service has them; fail: `error` is `busy`.
     Acquire,
-    /// Ask for more time on a grant. `lock`, `grant`; ok: `validity`; fail: the lock is lost.
+    /// Ask for more time on a grant. `lock`, `grant`; ok: `validity`; fail: it was not done, and `lost` says whether the lock
+    /// is gone.
     Extend,
-    /// Give the lock back. `lock`, `grant`; fail: it was no longer held.
+    /// Give the lock back. `lock`, `grant`; fail: it was not done, and `lost` says whether the lock was gone already.
     Release,
     /// Ask the service whether it still holds the grant to be valid. `lock`, `grant`; ok: `held`.
     Held,
     /// Always `info`: the client was told that it no longer holds `grant`; `error` says by what.
     Lost,
+    /// Always `info`: `grant` was extended in the background, and may be relied on until `validity`.
+    Renewed,
     /// The work that the lock protects: it began (`invoke`) and ended (`ok`). `grant`.
     Work,
     /// Read the document. `document`, `grant`; ok: `version`, `value`.
@@ -48,17 +47,21 @@ pub enum Function {
     Write,
     /// A named point that a trigger waited for: reached (`invoke`), and left (`ok`). `point`, `grant`, `nth`.
     Point,
-    /// A fault begins. `step` (index in the plan), `fault`, `on`, `engine`; ok: `evidence` that it took hold;
+    /// A fault begins. `step` (index in the plan), `fault`, `on`, `does`, `engine`; ok: `evidence` that it took hold;
     /// info: injected, but nothing shows that it took hold; fail: not injected.
     Inject,
     /// A fault ends. The same fields; ok: `evidence` that it is over.
     Heal,
-    /// The storage's log of accepted writes is read, by [`STORAGE`]: invoke, one [`Function::Accepted`] a row, ok with `entries`.
+    /// The storage's log of accepted writes is read, by [`STORAGE`](crate::STORAGE): invoke, one [`Function::Accepted`] a row, ok with `entries`.
     Log,
-    /// Always `ok`, by [`STORAGE`]: one row of that log. `op` is the write's; `document`, `version`, `value`, `token`.
+    /// Always `ok`, by [`STORAGE`](crate::STORAGE): one row of that log. `op` is the write's; `document`, `version`, `value`, `token`.
     Accepted,
-    /// Always `info`: the process of a client ended; `error` says how.
+    /// Always `info`: a process ended, a client or, under its host's name, a server; `error` says how
+    /// (`exit 0`, `signal 9`), with `, as asked` where the run ended it so, and `, unasked` where it ended well for another.
     Exit,
+    /// Always `info`: a client or, under its host's name, a server stood still for the `stalled_ns` before this event, and a
+    /// heartbeat came late; or, `on` the storage, that kept a client waiting for an answer. A planned fault may be why.
+    Stall,
 }
 
 impl Kind {
@@ -82,6 +85,7 @@ impl Function {
             Function::Release => "release",
             Function::Held => "held",
             Function::Lost => "lost",
+            Function::Renewed => "renewed",
             Function::Work => "work",
             Function::Read => "read",
             Function::Write => "write",
@@ -91,6 +95,7 @@ impl Function {
             Function::Log => "log",
             Function::Accepted => "accepted",
             Function::Exit => "exit",
+            Function::Stall => "stall",
         }
     }
 }
@@ -102,7 +107,7 @@ impl Function {
 pub struct Event<'a> {
     /// When it was recorded.
     pub t: u64,
-    /// Who did it: `c1`, after a restart `c1.2`, [`NEMESIS`] or [`STORAGE`].
+    /// Who did it: `c1`, after a restart `c1.2`, [`NEMESIS`](crate::NEMESIS) or [`STORAGE`](crate::STORAGE).
     #[serde(borrow)]
     pub process: Cow<'a, str>,
     /// The operation, unique in a run; a completion carries the op of its invocation.
@@ -135,6 +140,9 @@ pub struct Event<'a> {
     /// How long the service was to wait for a busy lock, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wait_ms: Option<u64>,
+    /// Whether the lock was gone, on the `fail` of an `extend` or a `release`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<bool>,
     /// What the service answered to `held`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held: Option<bool>,
@@ -188,6 +196,9 @@ pub struct Event<'a> {
     /// The hosts that the fault struck, resolved (`leader` stands here as the host that led).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<Vec<String>>,
+    /// What the fault does to them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub does: Option<Vec<Effect>>,
     /// By what the fault was made: `sigstop`, `libfaketime`, `netem`, `nfqueue`, …
     #[serde(
         borrow,
@@ -196,6 +207,9 @@ pub struct Event<'a> {
         skip_serializing_if = "Option::is_none"
     )]
     pub engine: Option<Cow<'a, str>>,
+    /// For how long the process had stood still.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stalled_ns: Option<u64>,
     /// What shows that the fault took hold, or that it is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Map<String, Value>>,
@@ -224,6 +238,7 @@ impl<'a> Event<'a> {
             validity: None,
             ttl_ms: None,
             wait_ms: None,
+            lost: None,
             held: None,
             document: None,
             version: None,
@@ -235,7 +250,9 @@ impl<'a> Event<'a> {
             step: None,
             fault: None,
             on: None,
+            does: None,
             engine: None,
+            stalled_ns: None,
             evidence: None,
             error: None,
         }
@@ -258,6 +275,7 @@ impl<'a> Event<'a> {
             validity: self.validity,
             ttl_ms: self.ttl_ms,
             wait_ms: self.wait_ms,
+            lost: self.lost,
             held: self.held,
             document: owned(self.document),
             version: self.version,
@@ -269,16 +287,13 @@ impl<'a> Event<'a> {
             step: self.step,
             fault: owned(self.fault),
             on: self.on,
+            does: self.does,
             engine: owned(self.engine),
+            stalled_ns: self.stalled_ns,
             evidence: self.evidence,
             error: owned(self.error),
         }
     }
-}
-
-/// The host of a process: `c1` for `c1` and for its second life `c1.2`.
-pub fn host_of(process: &str) -> &str {
-    process.split_once('.').map_or(process, |(host, _)| host)
 }
 
 /// Reads an optional text that borrows from its line wherever the line has no escapes in it.
@@ -300,19 +315,13 @@ mod tests {
     fn names_are_those_of_the_history() {
         use Function::*;
         for f in [
-            Acquire, Extend, Release, Held, Lost, Work, Read, Write, Point, Inject, Heal, Log,
-            Accepted, Exit,
+            Acquire, Extend, Release, Held, Lost, Renewed, Work, Read, Write, Point, Inject, Heal,
+            Log, Accepted, Exit, Stall,
         ] {
             assert_eq!(serde_json::to_value(f).unwrap(), f.name());
         }
         for kind in [Kind::Invoke, Kind::Ok, Kind::Fail, Kind::Info] {
             assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
         }
-    }
-
-    #[test]
-    fn a_second_life_has_the_same_host() {
-        assert_eq!(host_of("c1.2"), "c1");
-        assert_eq!(host_of("c1"), "c1");
     }
 }

@@ -4,9 +4,9 @@
 //! [`Footer`]. [`Writer`] writes it as the run goes, [`Reader`] streams it back, [`seal`] puts it in order and closes it.
 //! Histories of other projects' formats are read by [`entries::Entries`], and ours with them where only operations matter.
 //!
-//! # The format, version 1
+//! # The format, version 2
 //!
-//! These are lines of `corpus/v1/paused-client.jsonl` (the header and a line or two shortened by `…`). A client reads, is
+//! Version 1 is read as well; what it left unsaid of its faults is filled in. These are lines of `corpus/v1/paused-client.jsonl` (the header and a line or two shortened by `…`). A client reads, is
 //! paused until its lease is over and another client has written, and then writes:
 //!
 //! ```json
@@ -28,7 +28,10 @@
 //! - **An event** has `t` (nanoseconds since the run's monotonic base), `process`, `op` (a completion carries that of its
 //!   invocation), `type` ([`Kind`]) and `f` ([`Function`]), and then the fields of that `f`. A field that has nothing to
 //!   say is absent; `null` says the same.
-//! - **The last line** is the footer. Its first key is `events`, by which it is told from an event.
+//! - **The last line** is the footer, `{"events":84,"sha256":"…"}`. Its first key is `events`, by which it is told from an
+//!   event. The digest is that of every byte before this line, decompressed: [`Reader::seal`] says whether it fits.
+//! - **The header** has, since version 2, the `contract` ([`Clause`]) and `heartbeat_ms`; its plan says of each fault what it
+//!   `does` ([`Effect`]) and what its evidence `shows` ([`Expectation`]).
 //! - **Order.** A sealed history is sorted by `t`; events of the same time stand in the order of their process. While the
 //!   run goes on, and after a crash, lines are only roughly in order: [`seal`] sorts them.
 //! - **Fields are added freely**, without a new version, and unknown ones are ignored. An unknown `f` or `type` is an error:
@@ -72,22 +75,33 @@
 //! # }
 //! ```
 
+mod contract;
+mod effect;
 pub mod entries;
 mod error;
 mod event;
 mod header;
+mod host;
 mod line;
 mod plan;
 mod quick;
 mod reader;
+mod regular;
 mod seal;
+mod version_1;
+mod visible;
 mod writer;
 
+pub use contract::{Clause, Hazard, Promise};
+pub use effect::{Deed, Effect, Expectation, Shows};
 pub use error::{Place, ReadError, SealError, WriteError};
-pub use event::{Event, Function, Kind, NEMESIS, STORAGE, host_of};
+pub use event::{Event, Function, Kind};
 pub use header::{FORMAT_VERSION, Footer, Header};
+pub use host::{LEADER, NEMESIS, Role, SERVERS, STORAGE, host_of, life_of};
 pub use line::Cut;
 pub use plan::{Named, Plan, PlannedFault, Until, When, Workload};
-pub use reader::{Ending, Reader};
+pub use reader::{Ending, Reader, Seal};
+pub use regular::{create_regular, open_regular, read_small};
 pub use seal::seal;
+pub use visible::{abridged, visible};
 pub use writer::Writer;

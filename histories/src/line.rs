@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::de::{DeserializeOwned, Error as _};
 
 use crate::error::{Place, ReadError};
-use crate::{Event, Function, quick};
+use crate::{Event, Function, open_regular, quick, visible};
 
 /// The longest line that is written or read, in bytes. It keeps a damaged file from filling the memory.
 pub(crate) const LONGEST_LINE: usize = 16 << 20;
@@ -87,7 +87,7 @@ pub(crate) struct Source<R: BufRead> {
 
 impl Source<BufReader<File>> {
     pub(crate) fn open(path: &Path) -> Result<Self, ReadError> {
-        File::open(path)
+        open_regular(path)
             .and_then(|file| Ahead::new(BufReader::with_capacity(BLOCK, file)))
             .map(|input| Source {
                 input,
@@ -237,7 +237,7 @@ impl<R: BufRead> Source<R> {
         }
         ReadError::Broken {
             place: self.place(error.column().max(1)),
-            message,
+            message: visible(&message).into_owned(),
         }
     }
 

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::{Effect, Shows};
+
 /// Everything that a run does, in one value that prints as TOML and stands in the history's header.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -16,7 +18,10 @@ pub struct Plan {
     pub storage: String,
     /// How the storage treats a write.
     pub policy: String,
-    /// What every random choice follows from.
+    /// What the storage compares in a write before it accepts it: `token`; absent where it accepts every write.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write_condition: Option<String>,
+    /// The seed of every random choice.
     pub seed: u64,
     /// How many clients there are: `c1` to `cN`.
     pub clients: u32,
@@ -58,6 +63,12 @@ pub struct PlannedFault {
     pub fault: String,
     /// The host it strikes: a client (`c1`), a server (`s1`), `storage`, or `leader`.
     pub on: String,
+    /// What it does to that host, as the fault itself declares.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub does: Vec<Effect>,
+    /// What its evidence has to say for it to have taken hold, likewise.
+    #[serde(default, skip_serializing_if = "Shows::is_empty")]
+    pub shows: Shows,
     /// What it waits for.
     pub when: When,
     /// How long it lasts.
@@ -82,7 +93,7 @@ pub enum When {
         client: String,
         /// The point.
         point: String,
-        /// Of its how-manieth grant, counted from 1.
+        /// Sequence number of the grant within the client, from 1.
         nth_grant: u64,
     },
     /// A client completes an operation, after every earlier fault of the plan was injected.

@@ -35,6 +35,8 @@ pub(crate) fn event(line: &str) -> Option<Event<'_>> {
             "ttl_ms" => once(&mut event.ttl_ms, scanner.number()?)?,
             "wait_ms" => once(&mut event.wait_ms, scanner.number()?)?,
             "document" => once(&mut event.document, Cow::Borrowed(scanner.text()?))?,
+            "lost" => once(&mut event.lost, scanner.flag()?)?,
+            "stalled_ns" => once(&mut event.stalled_ns, scanner.number()?)?,
             "held" => once(&mut event.held, scanner.flag()?)?,
             "version" => once(&mut event.version, scanner.number()?)?,
             "based_on" => once(&mut event.based_on, scanner.number()?)?,
@@ -106,11 +108,13 @@ fn function_of(name: &str) -> Option<Function> {
         "release" => Function::Release,
         "held" => Function::Held,
         "lost" => Function::Lost,
+        "renewed" => Function::Renewed,
         "work" => Function::Work,
         "read" => Function::Read,
         "write" => Function::Write,
         "point" => Function::Point,
         "accepted" => Function::Accepted,
+        "stall" => Function::Stall,
         _ => return None,
     })
 }

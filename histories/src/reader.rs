@@ -5,11 +5,16 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::error::ReadError;
 use crate::line::{self, Cut, Found, Source};
-use crate::{Event, FORMAT_VERSION, Footer, Function, Header};
+use crate::writer::hexadecimal;
+use crate::{Event, FORMAT_VERSION, Footer, Function, Header, version_1};
+
+/// The longest id of a run, in bytes; a UUID has 36.
+const RUN_MAX: usize = 64;
 
 /// Streams a history, from a file by default, plain or compressed as its first bytes tell. It holds one line at a time.
 ///
@@ -20,7 +25,35 @@ pub struct Reader<R: BufRead = BufReader<File>> {
     line: Vec<u8>,
     header: Header,
     events: u64,
+    /// Of every byte so far.
+    digest: Sha256,
+    seal: Option<Seal>,
     state: State,
+}
+
+/// Whether a history is as it was when it was closed. It is no signature: who edits one on purpose can seal it anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Seal {
+    /// Its digest fits.
+    Sealed,
+    /// Its digest does not.
+    Edited,
+    /// It was closed without a digest, as version 1 did.
+    Unsealed,
+    /// It was never closed.
+    Cut,
+}
+
+impl fmt::Display for Seal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(match self {
+            Seal::Sealed => "sealed",
+            Seal::Edited => "edited",
+            Seal::Unsealed => "unsealed",
+            Seal::Cut => "cut",
+        })
+    }
 }
 
 /// How far a reader is.
@@ -29,6 +62,12 @@ enum State {
     Reading,
     Ended(Ending),
     Failed,
+}
+
+/// What a glance at an event's line tells of its function.
+pub(crate) enum Glance {
+    Is(Function),
+    Unclear,
 }
 
 /// How a history ends.
@@ -100,11 +139,16 @@ impl<R: BufRead> Reader<R> {
     pub(crate) fn start(mut source: Source<R>) -> Result<Self, ReadError> {
         let mut line = Vec::new();
         let header = read_header(&mut source, &mut line)?;
+        let mut digest = Sha256::new();
+        digest.update(&line);
+        digest.update(b"\n");
         Ok(Reader {
             source,
             line,
             header,
             events: 0,
+            digest,
+            seal: None,
             state: State::Reading,
         })
     }
@@ -127,6 +171,14 @@ impl<R: BufRead> Reader<R> {
         }
     }
 
+    /// Whether the history is as it was when it was closed; `None` as long as [`Reader::ending`] is.
+    pub fn seal(&self) -> Option<Seal> {
+        match self.ending()? {
+            Ending::Complete { .. } => self.seal,
+            Ending::Truncated { .. } => Some(Seal::Cut),
+        }
+    }
+
     /// The next event, in the order of the file: sorted by time in a sealed history, only nearly so in another one.
     /// It borrows from the reader's line, so that it goes with the next call; [`Event::into_owned`] keeps it.
     ///
@@ -146,18 +198,18 @@ impl<R: BufRead> Reader<R> {
         self.event()
     }
 
-    /// The next event whose function is wanted, as [`Reader::next`] gives it. The others are read, too, and counted.
-    pub(crate) fn next_of(
+    /// Goes to the next event whose function is wanted, as far as a glance at its line tells, for [`Reader::event`] to read. The others
+    /// are read, too, and counted. `None` where there is no other.
+    pub(crate) fn seek(
         &mut self,
         wanted: impl Fn(Function) -> bool,
-    ) -> Result<Option<Event<'_>>, ReadError> {
+    ) -> Result<Option<Glance>, ReadError> {
         while self.advance()? {
-            let function = self.source.text(&self.line).ok().and_then(line::function);
-            if function.is_none_or(&wanted) {
-                return self.event();
-            }
-            if self.event()?.is_none() {
-                break;
+            match self.source.text(&self.line).ok().and_then(line::function) {
+                None => return Ok(Some(Glance::Unclear)),
+                Some(function) if wanted(function) => return Ok(Some(Glance::Is(function))),
+                Some(_) if self.event()?.is_none() => break,
+                Some(_) => {}
             }
         }
         Ok(None)
@@ -171,7 +223,10 @@ impl<R: BufRead> Reader<R> {
         self.state = State::Failed; // Whatever leaves this function by `?` stays so.
         match self.source.read_line(&mut self.line)? {
             Found::Line if is_footer(&self.line) => return self.end_with_footer().map(|()| false),
-            Found::Line => {}
+            Found::Line => {
+                self.digest.update(&self.line);
+                self.digest.update(b"\n");
+            }
             Found::Cut(why) => {
                 self.end_truncated(why);
                 return Ok(false);
@@ -186,7 +241,7 @@ impl<R: BufRead> Reader<R> {
 
     /// The event of the line that was read last.
     #[inline]
-    fn event(&mut self) -> Result<Option<Event<'_>>, ReadError> {
+    pub(crate) fn event(&mut self) -> Result<Option<Event<'_>>, ReadError> {
         let text = self.source.text(&self.line)?;
         match line::event(text) {
             Ok(event) => {
@@ -229,6 +284,14 @@ impl<R: BufRead> Reader<R> {
             }
             Err(error) => return Err(self.source.broken(&error)),
         };
+        let digest = hexadecimal(&self.digest.clone().finalize());
+        self.seal = Some(match footer.sha256 {
+            None if self.header.fencepost < 2 => Seal::Unsealed,
+            // Whoever writes version 2 writes a digest.
+            None => Seal::Edited,
+            Some(told) if told == digest => Seal::Sealed,
+            Some(_) => Seal::Edited,
+        });
         let (counted, found) = (footer.events, self.events);
         if counted != found {
             return Err(ReadError::Miscounted {
@@ -287,7 +350,9 @@ fn read_header<R: BufRead>(
     );
     let found = match source.read_line(line) {
         Ok(Found::End) => return Err(ReadError::Empty { place }),
-        Err(ReadError::TooLong { .. }) => return Err(no_object),
+        Err(ReadError::TooLong { .. }) if !line.trim_ascii_start().starts_with(b"{") => {
+            return Err(no_object);
+        }
         other => other?,
     };
     let cut = matches!(found, Found::Cut(_));
@@ -315,8 +380,29 @@ fn read_header<R: BufRead>(
             version,
             build,
         }),
-        _ => line::owned(text?).map_err(|error| source.broken(&error)),
+        _ => {
+            let mut header: Header = line::owned(text?).map_err(|error| source.broken(&error))?;
+            if !is_run_id(&header.run) {
+                return Err(ReadError::Broken {
+                    place: source.place(0),
+                    message: format!(
+                        "`run` has to be an id of letters, digits and `-`, not {:?}",
+                        header.run
+                    ),
+                });
+            }
+            if header.fencepost == 1 {
+                version_1::complete(&mut header);
+            }
+            Ok(header)
+        }
     }
+}
+
+/// Whether a run can be called so: its directory is, and no path.
+fn is_run_id(run: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    (1..=RUN_MAX).contains(&run.len()) && run.bytes().all(is_plain)
 }
 
 #[cfg(test)]

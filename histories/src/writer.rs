@@ -6,6 +6,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use crate::error::WriteError;
 use crate::line::LONGEST_LINE;
@@ -26,6 +27,8 @@ pub struct Writer<W: Write = File> {
     path: Option<PathBuf>,
     line: Vec<u8>,
     events: u64,
+    /// Of every byte so far.
+    digest: Sha256,
     /// Whether a write failed, perhaps within a line.
     failed: bool,
 }
@@ -102,6 +105,7 @@ impl<W: Write> Writer<W> {
             path,
             line: Vec::new(),
             events: 0,
+            digest: Sha256::new(),
             failed: false,
         };
         writer.put(0, header)?;
@@ -149,6 +153,7 @@ impl<W: Write> Writer<W> {
     pub fn finish(mut self) -> Result<W, WriteError> {
         let footer = serde_json::to_vec(&Footer {
             events: self.events,
+            sha256: Some(hexadecimal(&self.digest.clone().finalize())),
         })
         .map_err(|error| self.io(error.into()))?;
         self.put(0, &footer)?;
@@ -180,6 +185,8 @@ impl<W: Write> Writer<W> {
                 bytes: line.len(),
             });
         }
+        self.digest.update(line);
+        self.digest.update(b"\n");
         let written = self
             .output
             .write_all(line)
@@ -240,6 +247,11 @@ fn header_line(header: &Header) -> io::Result<Vec<u8>> {
         header,
         build: env!("CARGO_PKG_VERSION"),
     })?)
+}
+
+/// A digest as the footer spells it.
+pub(crate) fn hexadecimal(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// An encoder whose stream ends in a checksum, so that damage is noticed in what would still be JSON.
@@ -346,6 +358,10 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(line).unwrap();
         assert_eq!(json["fencepost"], FORMAT_VERSION);
         assert_eq!(json["build"], env!("CARGO_PKG_VERSION"));
-        assert_eq!(footer, "{\"events\":0}\n");
+        let digest = hexadecimal(&Sha256::digest(format!("{line}\n")));
+        assert_eq!(
+            footer,
+            format!("{{\"events\":0,\"sha256\":\"{digest}\"}}\n")
+        );
     }
 }

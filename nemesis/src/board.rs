@@ -37,9 +37,11 @@ struct Step {
     closed: bool,
 }
 
-/// How the run comes to its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the run comes to its end, from one to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Haste {
+    /// Clients are about to end, and nothing may keep them from that or disturb them in it.
+    ClientsFirst,
     /// Servers are to be found healthy by the next run.
     Orderly,
     /// Everything is about to be removed.
@@ -116,17 +118,12 @@ impl Board {
     }
 
     pub fn stop(&self, haste: Haste) {
-        self.change(|state| {
-            if state.stopping != Some(Haste::AtOnce) {
-                state.stopping = Some(haste);
-            }
-        });
+        self.change(|state| state.stopping = state.stopping.max(Some(haste)));
     }
 
-    /// Whether nothing more will be recorded of a step; or is in place, for one that lasts until the run ends.
+    /// See [`State::is_settled`].
     pub fn is_settled(&self, step: usize, lasts: bool) -> bool {
-        let step = self.state().steps[step];
-        step.closed || (lasts && step.in_place_ns.is_some())
+        self.state().is_settled(step, lasts)
     }
 
     pub fn let_go_ns(&self, client: &str, rule: u32) -> Option<u64> {
@@ -193,6 +190,12 @@ impl State {
     /// Whether a fault was injected, or given up.
     pub fn is_begun(&self, step: usize) -> bool {
         self.steps[step].in_place_ns.is_some() || self.steps[step].over
+    }
+
+    /// Whether nothing more will be recorded of a step; or it is in place, for one that lasts longer.
+    pub fn is_settled(&self, step: usize, lasts: bool) -> bool {
+        let step = self.steps[step];
+        step.closed || (lasts && step.in_place_ns.is_some())
     }
 
     pub fn is_over(&self, step: usize) -> bool {
@@ -363,6 +366,21 @@ mod tests {
         assert!(!board.state().completed_since("c2", 1, 20));
         board.change(|state| state.reached(reached("c2", 1, 20, 40), false));
         assert!(board.state().completed_since("c2", 1, 20));
+    }
+
+    #[test]
+    fn the_end_is_never_put_off_again() {
+        let board = Board::new(0);
+        for (haste, expected) in [
+            (Haste::ClientsFirst, Haste::ClientsFirst),
+            (Haste::Orderly, Haste::Orderly),
+            (Haste::ClientsFirst, Haste::Orderly),
+            (Haste::AtOnce, Haste::AtOnce),
+            (Haste::Orderly, Haste::AtOnce),
+        ] {
+            board.stop(haste);
+            assert_eq!(board.state().stopping(), Some(expected));
+        }
     }
 
     #[test]

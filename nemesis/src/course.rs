@@ -12,9 +12,9 @@ use crate::board::Haste;
 use crate::engine::Engine;
 use crate::faults::{self, Evidence, FaultError, Patience, Strike, Target, Why};
 use crate::hands::Hands;
-use crate::hosts::LEADER;
 use crate::recorder::Record;
 use crate::trigger::Trigger;
+use histories::LEADER;
 
 /// Between two looks for evidence that shows at once or not at all, and for healing.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
@@ -132,9 +132,10 @@ impl<'a> Course<'a> {
         strike: Result<Box<dyn Strike>, FaultError>,
         trigger: &Trigger,
     ) -> Option<InPlace> {
+        let follows = self.await_turn();
         // A client that waits at its point does so since then; other triggers leave the clients free to go on.
         let invoked_ns = match (&self.planned.when, trigger) {
-            (When::Point { .. }, Trigger::Reached(reached)) => reached.reached_ns,
+            (When::Point { .. }, Trigger::Reached(reached)) if !follows => reached.reached_ns,
             _ => monotonic_ns(),
         };
         let engine = strike.as_ref().ok().map(|strike| strike.engine());
@@ -163,6 +164,8 @@ impl<'a> Course<'a> {
         };
         match strike.inject(&mut self.hands, trigger) {
             Ok(at_ns) => {
+                // What held already, as a client does that waits at its point, counts from when its turn came.
+                let at_ns = at_ns.max(invoked_ns);
                 self.engine.in_place(self.step, at_ns);
                 Some(InPlace {
                     strike,
@@ -335,6 +338,7 @@ impl<'a> Course<'a> {
             kind,
             fault: &self.planned.fault,
             on: &self.on,
+            does: &self.planned.does,
             engine,
             evidence,
             error,

@@ -88,7 +88,23 @@ impl Nemesis {
         })
     }
 
-    /// Ends every fault, waits within bounds until that shows, and lets all clients go on that are held anywhere.
+    /// Ends every fault that could keep a client from ending, waits within bounds until that shows, and lets all clients go
+    /// on that are held anywhere. What disturbs clients by its healing stays, until [`Nemesis::heal_all_and_stop`].
+    pub fn heal_for_clients_to_end(&self) {
+        let engine = &self.engine;
+        engine.board.stop(Haste::ClientsFirst);
+        let steps = 0..engine.plan.faults.len();
+        let settled = |state: &State| {
+            let mut steps = steps.clone();
+            let settled = |step| state.is_settled(step, engine.waits_for_clients(step));
+            steps.all(settled).then_some(())
+        };
+        engine.board.wait(None, settled);
+        engine.disarm();
+    }
+
+    /// Ends every fault, waits within bounds until that shows, and lets all clients go on that are held anywhere. To be
+    /// called when the clients have ended.
     ///
     /// # Panics
     ///
@@ -98,6 +114,12 @@ impl Nemesis {
         if let Some(mistake) = mistakes.into_iter().next() {
             std::panic::resume_unwind(mistake);
         }
+    }
+
+    /// What makes [`Nemesis::heal_all_and_stop`] wait for nothing any more, wherever it has got to.
+    pub fn hurry(&self) -> impl Fn() + Send + Sync + use<> {
+        let board = Arc::clone(&self.engine.board);
+        move || board.stop(Haste::AtOnce)
     }
 
     fn stop(&mut self, haste: Haste) -> Vec<Box<dyn std::any::Any + Send>> {
@@ -148,6 +170,12 @@ impl Engine {
     pub fn is_momentary(&self, step: usize) -> bool {
         let fault = faults::find(&self.plan.faults[step].fault);
         fault.is_some_and(|fault| fault.lasting() == faults::Lasting::Moment)
+    }
+
+    /// Whether the fault of a step heals for the run's end only when the clients have ended.
+    pub fn waits_for_clients(&self, step: usize) -> bool {
+        let fault = faults::find(&self.plan.faults[step].fault);
+        fault.is_some_and(|fault| fault.healing_disturbs_clients())
     }
 
     /// The rule of a client for a point or a completion that the plan names.
@@ -251,7 +279,8 @@ impl Engine {
             let harmless = harmless.collect();
             let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
             if let Err(error) = gate.act(&client, |agent| agent.arm(harmless)) {
-                tracing::warn!("cannot disarm {client}: {error}");
+                // Without its agent no client goes on, and the run tells of that itself.
+                tracing::debug!("{client} was not disarmed: {error}");
             }
             if stops {
                 // It may have been stopped since its course looked last; one that has ended cannot be woken.

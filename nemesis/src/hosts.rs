@@ -4,21 +4,10 @@ use std::net::Ipv4Addr;
 
 use containers::agent::Agent;
 use containers::services::{SERVER, Service};
+pub use containers::site::CLIENT;
 use containers::site::Site;
 
 use crate::faults::FaultError;
-
-/// The process of a client in its host, as the host's agent knows it.
-pub const CLIENT: &str = "client";
-
-/// The word by which a fault strikes whichever server leads when it is injected.
-pub const LEADER: &str = "leader";
-
-/// The word for all servers of the lock service together.
-pub const SERVERS: &str = "servers";
-
-/// The word for the host that keeps the document.
-pub const STORAGE: &str = "storage";
 
 /// The hosts of a run: the servers `s1` and on, `storage`, and the clients `c1` and on.
 pub trait Hosts: Send + Sync {
@@ -68,66 +57,5 @@ impl Hosts for Site {
 
     fn leader(&self) -> Result<String, FaultError> {
         Ok(Site::leader(self)?.name.clone())
-    }
-}
-
-/// What a host is in a run, told from its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// It runs a client.
-    Client,
-    /// It is a server of the lock service.
-    Server,
-    /// It keeps the document.
-    Storage,
-}
-
-impl Role {
-    /// The role of the host of this name, be there such a host or not; `None` for a name of no host.
-    pub fn of(host: &str) -> Option<Role> {
-        match host {
-            STORAGE => Some(Role::Storage),
-            LEADER | SERVERS => Some(Role::Server),
-            _ if numbered(host, 'c') => Some(Role::Client),
-            _ if numbered(host, 's') => Some(Role::Server),
-            _ => None,
-        }
-    }
-
-    /// The role as a message names its hosts: "clients".
-    pub fn plural(self) -> &'static str {
-        match self {
-            Role::Client => "clients",
-            Role::Server => "servers",
-            Role::Storage => "the storage",
-        }
-    }
-}
-
-/// Whether a name is the letter and a number from 1 on, as `c12`.
-fn numbered(name: &str, letter: char) -> bool {
-    name.strip_prefix(letter).is_some_and(|number| {
-        !number.starts_with('0')
-            && number.len() <= 4
-            && number.parse::<u32>().is_ok()
-            && number.bytes().all(|byte| byte.is_ascii_digit())
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tells_the_role_from_the_name() {
-        assert_eq!(Role::of("c1"), Some(Role::Client));
-        assert_eq!(Role::of("c12"), Some(Role::Client));
-        assert_eq!(Role::of("s5"), Some(Role::Server));
-        assert_eq!(Role::of("leader"), Some(Role::Server));
-        assert_eq!(Role::of("servers"), Some(Role::Server));
-        assert_eq!(Role::of("storage"), Some(Role::Storage));
-        for odd in ["c0", "c", "c01", "c+1", "c1.2", "x1", "", "c99999"] {
-            assert_eq!(Role::of(odd), None, "{odd}");
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Writes down what faults do.
 
-use histories::{Event, Function, Kind, NEMESIS};
+use histories::{Effect, Event, Function, Kind, NEMESIS};
 
 use crate::faults::Evidence;
 
@@ -20,6 +20,7 @@ pub(crate) struct Record<'a> {
     pub kind: Kind,
     pub fault: &'a str,
     pub on: &'a str,
+    pub does: &'a [Effect],
     pub engine: Option<&'static str>,
     pub evidence: Option<Evidence>,
     pub error: Option<String>,
@@ -46,6 +47,7 @@ impl Recorder {
         event.step = Some(record.step);
         event.fault = Some(record.fault.to_owned().into());
         event.on = Some(vec![record.on.to_owned()]);
+        event.does = Some(record.does.to_vec());
         event.engine = record.engine.map(Into::into);
         event.evidence = record.evidence.filter(|evidence| !evidence.is_empty());
         event.error = record.error.map(Into::into);

@@ -1,5 +1,7 @@
 //! Which points and completions the agents of clients have to watch for, so that triggers can fire.
 
+use std::collections::HashMap;
+
 use containers::agent::protocol::{Action, At, Rule};
 use histories::{Plan, When};
 
@@ -17,8 +19,8 @@ pub(crate) struct Armed {
 
 /// The rules to arm in the host of a client before it starts.
 ///
-/// The client is stopped (SIGSTOP) at the point at which a `pause` strikes it, held at every other point that a fault
-/// waits for until that fault is in place, and asked to tell of completions. With `sabotage` nobody is stopped.
+/// The client is stopped (SIGSTOP) at the point at which a `pause` strikes it first, held at every other point that faults
+/// wait for until they are in place, and asked to tell of completions. With `sabotage` nobody is stopped.
 pub fn rules_for(plan: &Plan, client: &str, sabotage: bool) -> Vec<Rule> {
     let of_client = |armed: Armed| (armed.client == client).then_some(armed.rule);
     armed(plan, sabotage)
@@ -29,7 +31,7 @@ pub fn rules_for(plan: &Plan, client: &str, sabotage: bool) -> Vec<Rule> {
 
 /// The rules of all clients. A rule's number is unique among those of its client.
 pub(crate) fn armed(plan: &Plan, sabotage: bool) -> Vec<Armed> {
-    let mut all = Vec::new();
+    let mut all = Arming::default();
     for (step, planned) in plan.faults.iter().enumerate() {
         match &planned.when {
             When::Time { .. } => {}
@@ -48,55 +50,62 @@ pub(crate) fn armed(plan: &Plan, sabotage: bool) -> Vec<Armed> {
                 } else {
                     Action::Hold
                 };
-                add_point(&mut all, client, at, action, step);
+                all.add_point(client, at, action, step);
             }
-            When::Event(named) => add_event(&mut all, &named.client, &named.f, &named.outcome),
+            When::Event(named) => all.add_event(&named.client, &named.f, &named.outcome),
         }
         if let Some(named) = &planned.until.event {
-            add_event(&mut all, &named.client, &named.f, &named.outcome);
+            all.add_event(&named.client, &named.f, &named.outcome);
         }
         for (f, outcome) in faults::find(&planned.fault).map_or(&[][..], |fault| fault.listens()) {
-            add_event(&mut all, &planned.on, f, outcome);
+            all.add_event(&planned.on, f, outcome);
         }
     }
-    all
+    all.armed
 }
 
 fn stops_at_own_point(fault: &str) -> bool {
     faults::find(fault).is_some_and(|fault| fault.at_own_point() == Action::Stop)
 }
 
-/// One rule serves all faults that wait at the same point. A client that is stopped there is held as well.
-fn add_point(all: &mut Vec<Armed>, client: &str, at: At, action: Action, step: usize) {
-    let armed = find_or_add(all, client, at, action);
-    armed.steps.push(step);
-    if action == Action::Stop {
-        armed.rule.action = Action::Stop;
+/// The rules so far, found again by their clients and by what those reach.
+#[derive(Default)]
+struct Arming {
+    armed: Vec<Armed>,
+    by_client: HashMap<String, HashMap<String, usize>>,
+}
+
+impl Arming {
+    /// One rule serves all faults that wait at the same point. Its action is the first one's: faults strike in the plan's
+    /// order, so that a pause behind another fault stops the client when its turn comes.
+    fn add_point(&mut self, client: &str, at: At, action: Action, step: usize) {
+        self.find_or_add(client, at, action).steps.push(step);
     }
-}
 
-fn add_event(all: &mut Vec<Armed>, client: &str, f: &str, outcome: &str) {
-    let at = At::Event {
-        f: f.to_owned(),
-        outcome: outcome.to_owned(),
-    };
-    find_or_add(all, client, at, Action::Tell);
-}
+    fn add_event(&mut self, client: &str, f: &str, outcome: &str) {
+        let at = At::Event {
+            f: f.to_owned(),
+            outcome: outcome.to_owned(),
+        };
+        self.find_or_add(client, at, Action::Tell);
+    }
 
-fn find_or_add<'a>(all: &'a mut Vec<Armed>, client: &str, at: At, action: Action) -> &'a mut Armed {
-    let same = |armed: &Armed| armed.client == client && armed.rule.at == at;
-    let index = all.iter().position(same).unwrap_or_else(|| {
-        let before = all.iter().filter(|armed| armed.client == client).count();
-        all.push(Armed {
-            client: client.to_owned(),
-            rule: Rule {
-                rule: before as u32 + 1,
-                at,
-                action,
-            },
-            steps: Vec::new(),
-        });
-        all.len() - 1
-    });
-    &mut all[index]
+    fn find_or_add(&mut self, client: &str, at: At, action: Action) -> &mut Armed {
+        let of_client = self.by_client.entry(client.to_owned()).or_default();
+        let (before, next) = (of_client.len() as u32, self.armed.len());
+        // What is reached has no hash; its debug text is as good a key.
+        let index = *of_client.entry(format!("{at:?}")).or_insert(next);
+        if index == next {
+            self.armed.push(Armed {
+                client: client.to_owned(),
+                rule: Rule {
+                    rule: before + 1,
+                    at,
+                    action,
+                },
+                steps: Vec::new(),
+            });
+        }
+        &mut self.armed[index]
+    }
 }

@@ -38,6 +38,14 @@ pub const ONLY: &[&str] = &["kept-alive"];
 /// How many names are listed where none is near.
 const LISTED_MAX: usize = 16;
 
+/// Whether a name is one of `names`, which are called `kind` in messages.
+pub(crate) fn known<S: AsRef<str>>(kind: &str, name: &str, names: &[S]) -> Result<(), String> {
+    if names.iter().any(|known| known.as_ref() == name) {
+        return Ok(());
+    }
+    Err(format!("unknown {kind} `{name}`; {}", instead(name, names)))
+}
+
 /// The end of a message about a wrong name: the name that was probably meant, or else those that there are.
 pub(crate) fn instead<S: AsRef<str>>(found: &str, names: &[S]) -> String {
     if let Some(name) = nearest(found, names) {
@@ -63,9 +71,13 @@ pub(crate) fn instead<S: AsRef<str>>(found: &str, names: &[S]) -> String {
 pub fn nearest<'n, S: AsRef<str>>(found: &str, names: &'n [S]) -> Option<&'n str> {
     let plain = |name: &str| name.to_lowercase().replace(['_', ' '], "-");
     let found = plain(found);
-    let near_enough = (found.chars().count() / 3).max(1);
+    let length = found.chars().count();
+    let near_enough = (length / 3).max(1);
+    // A name needs at least as many edits as it is longer or shorter: what is far too long is not compared at all.
+    let may_be_near = |name: &&S| name.as_ref().chars().count().abs_diff(length) <= near_enough;
     names
         .iter()
+        .filter(may_be_near)
         .map(|name| (edits(&found, &plain(name.as_ref())), name.as_ref()))
         .filter(|(edits, _)| *edits <= near_enough)
         .min_by_key(|(edits, _)| *edits)

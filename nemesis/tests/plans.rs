@@ -16,6 +16,7 @@ fn choice(topology: &Topology) -> Choice<'_> {
         storage: "postgres",
         storage_host: "storage",
         policy: "unfenced",
+        write_condition: None,
         seed: 7,
     }
 }
@@ -282,16 +283,19 @@ fn faults_at_one_point_share_one_rule() {
 }
 
 #[test]
-fn a_pause_beside_another_fault_stops_the_client_whichever_comes_first() {
+fn a_pause_behind_another_fault_of_its_point_waits_for_its_turn() {
     let when = "when = { client = \"c1\", point = \"after-acquire\" }";
     let crash = format!("[[fault]]\nfault = \"crash\"\non = \"s1\"\n{when}\n");
     let pause = format!(
         "[[fault]]\nfault = \"pause\"\non = \"c1\"\n{when}\nuntil = {{ lasts = \"1s\" }}\n"
     );
-    for faults in [format!("{crash}{pause}"), format!("{pause}{crash}")] {
+    for (faults, action) in [
+        (format!("{crash}{pause}"), Action::Hold),
+        (format!("{pause}{crash}"), Action::Stop),
+    ] {
         let plan = parse(&faults).resolve(&choice(on("redis"))).unwrap();
         let rules = rules_for(&plan, "c1", false);
         assert_eq!(rules.len(), 1);
-        assert_eq!(rules[0].action, Action::Stop);
+        assert_eq!(rules[0].action, action);
     }
 }

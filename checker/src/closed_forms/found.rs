@@ -28,6 +28,8 @@ pub enum Reason {
     AcquiredAgain(u64, u64),
     /// Two owners held the lock at once: the two acquires.
     HeldTwice(u64, u64),
+    /// An acquire of another owner, and an extension or a renewal that came after it nonetheless.
+    ExtendedLate(u64, u64),
     /// The release of a lock that its owner did not hold.
     ReleasedUnheld(u64),
     /// A call of another owner that had the lock, and a release that came after it nonetheless.
@@ -60,6 +62,11 @@ impl Reason {
                 "{} succeeded though the lock was still held by {}.",
                 describe(second),
                 describe(first)
+            ),
+            Reason::ExtendedLate(other, extend) => format!(
+                "{} succeeded though {} had been granted the lock meanwhile.",
+                describe(extend),
+                describe(other)
             ),
             Reason::ReleasedUnheld(release) => format!(
                 "{} succeeded though its owner did not hold the lock.",
@@ -114,6 +121,8 @@ pub enum Unclear {
     RefusalUnclear,
     /// A call of an owner after one of unknown outcome, where holds nest.
     AfterUnknown,
+    /// One hold may have ended at the instant at which another began.
+    SameInstant,
     /// Owners that are not numbered densely.
     OwnersSparse,
     /// An operation that the closed form does not know.
@@ -132,6 +141,7 @@ impl fmt::Display for Unclear {
             Unclear::Interrupted => "requests of unknown outcome may have interrupted a hold",
             Unclear::RefusalUnclear => "requests of unknown outcome may explain a refusal",
             Unclear::AfterUnknown => "an owner goes on after a request of unknown outcome",
+            Unclear::SameInstant => "one hold ended at the instant at which another began",
             Unclear::OwnersSparse => "owners are not numbered densely",
             Unclear::OperationUnknown => "an operation is not known to it",
         })

@@ -21,9 +21,29 @@ impl Lock {
 
     /// An acquire was granted.
     pub(super) fn acquired(&mut self, owner: u32, token: Option<u64>, position: u32) {
-        let Some((at, call)) = self.take(owner, Request::Acquire) else {
+        if let Some((at, call)) = self.take(owner, Request::Acquire) {
+            self.granted(at, call, token, position);
+        }
+    }
+
+    /// A lease was granted whose validity was over when its acquire returned.
+    ///
+    /// It needs an instant from the end of its validity on, and if the hold that is there now began before that, that hold
+    /// has left none.
+    pub(super) fn acquired_late(&mut self, owner: u32, validity: u64, position: u32) {
+        let Some((at, mut call)) = self.take(owner, Request::Acquire) else {
             return;
         };
+        let hold = self.slots.get(self.current as usize);
+        let hold = hold.and_then(|slot| slot.hold.as_ref());
+        let before = hold.filter(|hold| hold.since < validity);
+        call.end_from = before.map_or(call.invoked, |hold| hold.start + 1);
+        call.expired += 1;
+        self.granted(at, call, None, position);
+    }
+
+    fn granted(&mut self, at: usize, call: Pending, token: Option<u64>, position: u32) {
+        self.started_at = self.now;
         if self.kind == Kind::Fenced && token.is_none() {
             return self.unclear(Unclear::TokenUnknown);
         }
@@ -36,7 +56,9 @@ impl Lock {
         let mut hold = Hold {
             id: call.id,
             start: position,
+            since: self.now,
             end_from,
+            given_up: None,
             conflict: None,
         };
         // A hold that may end before its acquire returns needs one instant from here on.
@@ -96,7 +118,7 @@ impl Lock {
     }
 
     /// Holds a new grant against the one that is certain to be there; true if that is a violation.
-    fn meets_open(
+    pub(super) fn meets_open(
         &mut self,
         at: usize,
         call: &Pending,
@@ -135,6 +157,7 @@ impl Lock {
         }
         hold.conflict = Some(Box::new(Conflict {
             position: hold.start,
+            time: hold.since,
             with: open.id,
             calls,
             undecided: false,
@@ -144,7 +167,13 @@ impl Lock {
 
     /// Holds a new grant against a tentative one: that must have ended, or began only when the new one had. True if it is
     /// unclear which.
-    fn meets_tentative(&mut self, at: usize, call: &Pending, from: u32, hold: &mut Hold) -> bool {
+    pub(super) fn meets_tentative(
+        &mut self,
+        at: usize,
+        call: &Pending,
+        from: u32,
+        hold: &mut Hold,
+    ) -> bool {
         if self.current == NONE || self.open().is_some() {
             return false;
         }
@@ -157,6 +186,7 @@ impl Lock {
             // There is an instant just before the other's acquire returned, and the other goes on as if nothing had been.
             hold.conflict = Some(Box::new(Conflict {
                 position: hold.start,
+                time: hold.since,
                 with: other.id,
                 calls: Vec::new(),
                 undecided: true,
@@ -172,6 +202,7 @@ impl Lock {
         }
         other.conflict = Some(Box::new(Conflict {
             position: hold.start,
+            time: hold.since,
             with: call.id,
             calls,
             undecided: false,

@@ -11,7 +11,7 @@ use crate::names::Map;
 /// whose owners are the grants, the end of a lease being a release of unknown outcome that was invoked when its validity
 /// was over. What that may end, an unknown release may end, and nothing else.
 ///
-/// `None` also where a lease was extended.
+/// `None` also where a lease was extended, or it is open of which of its owner's grants a release is.
 pub fn decide(model: &LeaseMutex, history: &History<Operation>) -> Option<Decision> {
     if !ends_say_nothing(model, history) {
         return None;
@@ -22,9 +22,11 @@ pub fn decide(model: &LeaseMutex, history: &History<Operation>) -> Option<Decisi
             token: None,
         },
         Operation::Release(grant) => Action::Release { owner: grant },
-        Operation::Expire { grant, lease: 0 } => Action::End { owner: grant },
+        Operation::Expire { grant, lease: 0 } | Operation::End(grant) => {
+            Action::End { owner: grant }
+        }
         Operation::Busy(_) => Action::Busy,
-        Operation::Extend { .. } | Operation::Expire { .. } => Action::Other,
+        _ => Action::Other,
     };
     Plain::decide(Kind::OwnerAware, history, action, |operation| {
         model.describe(operation)
@@ -48,7 +50,7 @@ fn ends_say_nothing(model: &LeaseMutex, history: &History<Operation>) -> bool {
         }
     }
     calls.iter().filter(ended).all(|call| {
-        let Operation::Expire { grant, .. } = call.operation else {
+        let (Operation::Expire { grant, .. } | Operation::End(grant)) = call.operation else {
             return false;
         };
         let later = by_return.get(&call.returned);

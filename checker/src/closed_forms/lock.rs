@@ -72,6 +72,12 @@ pub(super) struct Lock {
     /// Whether unknown calls are known to have taken effect.
     pub spent: bool,
     pub state: State,
+    /// The time of the event that is looked at, where times count.
+    pub now: u64,
+    /// When a hold began last, or was to.
+    pub started_at: u64,
+    /// When the second of two holds began that make the violation.
+    pub violated_at: u64,
 }
 
 impl Lock {
@@ -93,11 +99,14 @@ impl Lock {
             undecided: false,
             spent: false,
             state: State::Open,
+            now: 0,
+            started_at: 0,
+            violated_at: 0,
         }
     }
 
     /// The slot of an owner; owners are to be numbered densely.
-    fn slot(&mut self, owner: u32) -> usize {
+    pub(super) fn slot(&mut self, owner: u32) -> usize {
         let owner = owner as usize;
         if owner >= self.slot_of.len() {
             self.slot_of.resize(owner + 1, NONE);
@@ -119,6 +128,7 @@ impl Lock {
         calls.sort_unstable();
         calls.dedup();
         if matches!(self.state, State::Open) {
+            self.violated_at = self.now;
             self.state = State::Violated(Box::new(Found {
                 calls,
                 position,
@@ -149,20 +159,24 @@ impl Lock {
         }
         let stale = slot.releases > 0 && self.kind != Kind::Lease;
         let mut end_from = if stale { 0 } else { NEVER };
+        let mut of_hold = false;
         match (request, &mut slot.hold) {
             (Request::Acquire, _) => self.pending_acquires += 1,
-            (Request::Release, Some(hold)) if !later => {
+            (_, Some(hold)) if !later => {
+                of_hold = true;
                 end_from = hold.end_from;
                 hold.end_from = hold.end_from.min(position);
             }
-            (Request::Release, _) => {}
+            _ => {}
         }
         slot.pending = Some(Pending {
             request,
             id,
             invoked: position,
             end_from,
+            asked_from: NEVER,
             expired: 0,
+            of_hold,
         });
     }
 
@@ -182,7 +196,7 @@ impl Lock {
 
     /// Nobody learned what came of a request.
     pub(super) fn unknown(&mut self, owner: u32, request: Request) {
-        let Some((at, _)) = self.take(owner, request) else {
+        let Some((at, call)) = self.take(owner, request) else {
             return;
         };
         let slot = &mut self.slots[at];
@@ -195,7 +209,13 @@ impl Lock {
                 }
                 self.unknown_acquires += 1;
             }
-            Request::Release => slot.releases += 1,
+            Request::Release => {
+                slot.releases += 1;
+                if let Some(hold) = slot.hold.as_mut().filter(|_| call.of_hold) {
+                    hold.given_up = Some((call.invoked, self.now));
+                }
+            }
+            Request::Extend => self.lasts(at, &call, call.end_from.min(call.asked_from)),
         }
     }
 
@@ -207,23 +227,28 @@ impl Lock {
         if request == Request::Acquire {
             return self.acquire_failed(call.invoked);
         }
-        let later = self.releases_later_grant(at);
-        let Some(hold) = self.slots[at].hold.as_mut().filter(|_| !later) else {
+        self.lasts(at, &call, call.end_from);
+    }
+
+    /// What a request is of did not end by it: it lasts until some position at least.
+    fn lasts(&mut self, at: usize, call: &Pending, end_from: u32) {
+        let Some(hold) = self.slots[at].hold.as_mut().filter(|_| call.of_hold) else {
             return;
         };
-        hold.end_from = call.end_from;
-        let (id, end_from) = (hold.id, hold.end_from);
+        hold.end_from = end_from;
+        let id = hold.id;
         if let Some(conflict) = &hold.conflict
             && conflict.position < end_from
         {
             if conflict.undecided {
                 return self.unclear(Unclear::BothTentative);
             }
-            let (position, with) = (conflict.position, conflict.with);
+            let (position, with, time) = (conflict.position, conflict.with, conflict.time);
             let mut calls = conflict.calls.clone();
             calls.push(id);
             calls.extend(&self.slots[at].spent_releases);
             self.violated(position, Reason::HeldTwice(id, with), calls);
+            self.violated_at = time;
         }
     }
 
@@ -260,7 +285,7 @@ impl Lock {
             hold.end_from = hold.end_from.min(position);
             slot.releases += 1;
             if let Some(pending) = &mut slot.pending
-                && pending.request == Request::Release
+                && pending.request != Request::Acquire
             {
                 pending.end_from = pending.end_from.min(position);
             }

@@ -15,6 +15,7 @@ mod found;
 mod granted;
 pub mod lease_mutex;
 mod lock;
+mod named;
 pub mod owner_aware_mutex;
 mod reentrant;
 pub mod reentrant_fenced_mutex;

@@ -101,6 +101,7 @@ impl Lock {
             }
             other.conflict = Some(Box::new(Conflict {
                 position,
+                time: self.now,
                 with: call.id,
                 calls: vec![call.id],
                 undecided: false,

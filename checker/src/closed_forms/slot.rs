@@ -5,6 +5,7 @@
 pub(super) enum Request {
     Acquire,
     Release,
+    Extend,
 }
 
 /// A request in flight.
@@ -13,10 +14,14 @@ pub(super) struct Pending {
     pub request: Request,
     pub id: u64,
     pub invoked: u32,
-    /// For an acquire, from where on its hold may end; for a release, from where on the hold might end before it was made.
+    /// For an acquire, from where on its hold may end; for others, from where on the hold may end if they fail.
     pub end_from: u32,
+    /// For an extension, from where on the hold may end if nobody learns what came of it, if that is earlier.
+    pub asked_from: u32,
     /// How many ends of validity passed meanwhile.
     pub expired: u32,
+    /// Whether it is of the hold that is remembered.
+    pub of_hold: bool,
 }
 
 /// A grant whose acquire returned, and that no certain release ended.
@@ -25,8 +30,12 @@ pub(super) struct Hold {
     pub id: u64,
     /// Where its acquire returned.
     pub start: u32,
+    /// And when.
+    pub since: u64,
     /// From where on it may have ended, or [`NEVER`](crate::linearizability::NEVER).
     pub end_from: u32,
+    /// Where and when its owner gave it up or learned that it was lost, if leases are named.
+    pub given_up: Option<(u32, u64)>,
     /// What it cannot have lasted beyond.
     pub conflict: Option<Box<Conflict>>,
 }
@@ -35,6 +44,7 @@ pub(super) struct Hold {
 #[derive(Debug)]
 pub(super) struct Conflict {
     pub position: u32,
+    pub time: u64,
     /// The call of another owner that says so.
     pub with: u64,
     /// It, and the calls that prove that it was in force.

@@ -28,6 +28,8 @@ pub struct Locks {
     kind: Kind,
     locks: Vec<Lock>,
     position: u32,
+    /// The time of the next event, where times count.
+    now: u64,
 }
 
 /// What is found of one lock.
@@ -48,11 +50,17 @@ impl Locks {
             kind,
             locks: Vec::new(),
             position: 0,
+            now: 0,
         }
     }
 
     /// The lock that an event is about, if its finding is still open, and the event's position.
     fn open(&mut self, lock: u32) -> Option<(&mut Lock, u32)> {
+        let (lock, position) = self.next(lock);
+        matches!(lock.state, State::Open).then_some((lock, position))
+    }
+
+    fn next(&mut self, lock: u32) -> (&mut Lock, u32) {
         let position = self.position;
         self.position += 1;
         let at = lock as usize;
@@ -61,7 +69,13 @@ impl Locks {
             self.locks.resize_with(at + 1, || Lock::new(kind));
         }
         let lock = &mut self.locks[at];
-        matches!(lock.state, State::Open).then_some((lock, position))
+        lock.now = self.now;
+        (lock, position)
+    }
+
+    /// The next events are of this time. It counts only for leases that are named.
+    pub fn at(&mut self, time: u64) {
+        self.now = time;
     }
 
     /// An owner asks for a lock.
@@ -75,6 +89,13 @@ impl Locks {
     pub fn acquired(&mut self, lock: u32, owner: u32, token: Option<u64>) {
         if let Some((lock, position)) = self.open(lock) {
             lock.acquired(owner, token, position);
+        }
+    }
+
+    /// The owner got a lease whose validity, which began to be over at this time, was over by now.
+    pub fn acquired_late(&mut self, lock: u32, owner: u32, validity: u64) {
+        if let Some((lock, position)) = self.open(lock) {
+            lock.acquired_late(owner, validity, position);
         }
     }
 
@@ -133,6 +154,74 @@ impl Locks {
         if let Some((lock, position)) = self.open(lock) {
             lock.validity_over(owner, acquire, position);
         }
+    }
+
+    /// An owner gives back the grant of this acquire, which is named.
+    pub fn invoke_release_of(&mut self, lock: u32, owner: u32, id: u64, acquire: u64) {
+        if let Some((lock, position)) = self.ends(lock, acquire) {
+            lock.invoke_of(owner, Request::Release, id, acquire, position);
+        }
+    }
+
+    /// From here on the grant of this acquire may have ended: its owner learned that it was lost, or is dead.
+    pub fn lost(&mut self, lock: u32, owner: u32, acquire: u64) {
+        if let Some((lock, position)) = self.ends(lock, acquire) {
+            match lock.kind {
+                Kind::Lease => lock.lost(owner, acquire, position),
+                Kind::OwnerAware | Kind::Fenced => lock.may_end(owner, position),
+            }
+        }
+    }
+
+    /// An owner asks for more time on the grant of this acquire. What comes of it may be less, and until that is known the grant
+    /// may have ended.
+    pub fn invoke_extend_of(&mut self, lock: u32, owner: u32, id: u64, acquire: u64) {
+        if let Some((lock, position)) = self.ends(lock, acquire) {
+            lock.invoke_of(owner, Request::Extend, id, acquire, position);
+        }
+    }
+
+    /// It got more time; if that was over before it arrived, until when.
+    pub fn extended(&mut self, lock: u32, owner: u32, over: Option<u64>) {
+        if let Some((lock, position)) = self.open(lock) {
+            lock.extended(owner, over, position);
+        }
+    }
+
+    /// It got no more time.
+    pub fn extend_failed(&mut self, lock: u32, owner: u32) {
+        if let Some((lock, _)) = self.open(lock) {
+            lock.refused(owner, Request::Extend);
+        }
+    }
+
+    /// Nobody learned whether it got more time.
+    pub fn extend_unknown(&mut self, lock: u32, owner: u32) {
+        if let Some((lock, _)) = self.open(lock) {
+            lock.unknown(owner, Request::Extend);
+        }
+    }
+
+    /// The time is over for which the extension with this id was asked, which did not fail so far: it may have replaced what was
+    /// left.
+    pub fn asked_over(&mut self, lock: u32, owner: u32, id: u64, acquire: u64) {
+        if let Some((lock, position)) = self.open(lock) {
+            lock.asked_over(owner, acquire, id, position);
+        }
+    }
+
+    /// The grant of this acquire was renewed in the background, by the operation with this id.
+    pub fn renewed(&mut self, lock: u32, owner: u32, id: u64, acquire: u64) {
+        if let Some((lock, position)) = self.open(lock) {
+            lock.renewed(owner, id, acquire, position);
+        }
+    }
+
+    /// The lock of which the grant of an acquire may end, if its finding is still open then.
+    fn ends(&mut self, lock: u32, acquire: u64) -> Option<(&mut Lock, u32)> {
+        let (lock, position) = self.next(lock);
+        lock.touches(acquire);
+        matches!(lock.state, State::Open).then_some((lock, position))
     }
 
     /// What is found of a lock so far.

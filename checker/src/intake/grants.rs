@@ -6,7 +6,7 @@ use super::{Intake, Open, required};
 use crate::assumptions::Flaw;
 use crate::error::Error;
 use crate::names::NONE;
-use crate::operations::{Acquire, Call, Why};
+use crate::operations::{Acquire, Call, Extend, Why};
 
 /// Whose grant it is that an operation has when nobody knows whether there is one.
 const UNKNOWN: &str = "an acquire of unknown outcome";
@@ -15,6 +15,9 @@ const UNKNOWN: &str = "an acquire of unknown outcome";
 pub(super) fn is_rejected(event: &Event<'_>) -> bool {
     event.kind == Kind::Fail && event.error.as_deref() == Some("rejected")
 }
+
+/// Whose grant it is when there certainly is none.
+const FAILED: &str = "an acquire that failed";
 
 impl Intake {
     /// The row of the acquire under whose grant an operation is done.
@@ -32,7 +35,7 @@ impl Intake {
                 return known.unwrap_or(NONE);
             }
             Some(call) if call.unknown() => UNKNOWN,
-            Some(_) => "an acquire that failed",
+            Some(_) => FAILED,
             None => "an acquire that is not there",
         };
         self.flaws.note(Flaw::NotGranted, || {
@@ -43,8 +46,9 @@ impl Intake {
                 event.f.name()
             )
         });
-        if sentence == UNKNOWN {
-            return known.unwrap_or(NONE);
+        // Acting under an attempt of its own is acting as the holder of that lock, whatever came of it.
+        if let Some(own) = known.filter(|_| [UNKNOWN, FAILED].contains(&sentence)) {
+            return own;
         }
         self.end_unclear(event, op, event.t);
         self.absent_acquire(op, process)
@@ -61,10 +65,38 @@ impl Intake {
         })
     }
 
+    /// What is done under a grant is done to the lock of that grant.
+    pub(super) fn check_lock(&mut self, event: &Event<'_>, grant: u32) {
+        let asked = matches!(
+            event.f,
+            Function::Extend | Function::Release | Function::Held
+        );
+        let Some(named) = event.lock.as_deref().filter(|_| asked) else {
+            return;
+        };
+        let acquire = self.record.acquire(grant);
+        let Some(lock) = acquire
+            .map(|acquire| acquire.lock)
+            .filter(|&lock| lock != NONE)
+        else {
+            return;
+        };
+        let own = self.record.locks.text(lock);
+        if own != named {
+            let sentence = format!(
+                "{}'s op {} ({}) names lock `{named}`, and its grant is of lock `{own}`",
+                event.process,
+                event.op,
+                event.f.name()
+            );
+            self.flaws.note(Flaw::OtherLock, || sentence);
+        }
+    }
+
     /// Ends the grant if the completion of one of its operations told the client that it lost the lock.
     pub(super) fn end_as_told(&mut self, event: &Event<'_>, grant: u32) {
         let why = match (event.f, event.kind) {
-            (Function::Extend, Kind::Fail) => Why::NotExtended,
+            (Function::Extend, Kind::Fail) if event.lost == Some(true) => Why::NotExtended,
             (Function::Write, _) if is_rejected(event) => Why::Rejected,
             (Function::Held, Kind::Ok) if event.held == Some(false) => Why::NotHeld,
             _ => return,
@@ -95,16 +127,19 @@ impl Intake {
             process,
             row,
             invoked,
+            ..
         }) = open
         {
             self.record.processes[process as usize]
                 .unclear
                 .push(event.t);
-            if f == Function::Extend {
-                let grant = self.record.extends[row as usize].grant;
-                self.record
-                    .end_grant(grant, invoked, event.op, Why::Unclear);
-            }
+            let grant = match f {
+                Function::Extend => self.record.extends[row as usize].grant,
+                Function::Release => self.record.releases[row as usize].grant,
+                _ => return,
+            };
+            self.record
+                .end_grant(grant, invoked, event.op, Why::Unclear);
         }
     }
 
@@ -121,6 +156,23 @@ impl Intake {
         let grant = self.grant(event, op, process);
         self.record.end_grant(grant, event.t, event.op, Why::Lost);
         self.faults.saw(&event.process, event.t, event);
+        Ok(())
+    }
+
+    pub(super) fn renewed(&mut self, event: &Event<'_>) -> Result<(), Error> {
+        let op = required(event, "grant", event.grant)?;
+        let validity = required(event, "validity", event.validity)?;
+        let process = self.process(event);
+        let grant = self.grant(event, op, process);
+        let mut call = Call::begun(event.op, process, event.t);
+        call.complete(event.t, Kind::Ok);
+        self.record.extends.push(Extend {
+            call,
+            grant,
+            validity: Some(validity),
+            ttl_ms: None,
+            renewed: true,
+        });
         Ok(())
     }
 }

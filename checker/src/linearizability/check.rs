@@ -83,6 +83,7 @@ impl<R: BufRead> Pass<R> {
         request: &Request,
         look_at: usize,
     ) -> Result<Self, CheckError> {
+        entries = entries.with_holds();
         let look_at = if request.model.is_some() { 0 } else { look_at };
         let ahead = read_ahead(&mut entries, look_at)?;
         Pass::with(entries, ahead, request)
@@ -90,6 +91,7 @@ impl<R: BufRead> Pass<R> {
 
     /// Begins with all entries, in the order of their times.
     fn sorted(mut entries: Entries<R>, request: &Request) -> Result<Self, CheckError> {
+        entries = entries.with_holds();
         let mut ahead = read_ahead(&mut entries, usize::MAX)?;
         ahead.sort_by_key(|(_, entry)| entry.time);
         Pass::with(entries, ahead, request)
@@ -171,6 +173,11 @@ impl<R: BufRead> Pass<R> {
             .map_err(|source| CheckError::Entry { place, source })?;
         if !matches!(self.entries.ending(), Some(Ending::Complete { .. })) {
             judgement.doubt("the history is cut, and what is missing may break it");
+        }
+        if let Some(flaw) = self.entries.flaw()
+            && self.model.functions.contains(&"acquire")
+        {
+            judgement.doubt(flaw);
         }
         if judgement.operations == 0 {
             judgement.doubt("no operation of the history tells anything");

@@ -67,11 +67,15 @@ pub struct Gathering<M: Recorded> {
     /// What objects may do by themselves: from when on, and which object. Its position is known once all entries are there,
     /// for when a lease ends may be told after it has.
     due: Vec<(u64, usize, Call<M::Operation>)>,
-    /// Of each process: what its certain operations let objects do by themselves and may yet be done, as indices of `due`.
-    open_due: Map<u32, Vec<usize>>,
+    /// Of each process and object: what its certain operations let that do by itself and may yet be done, as indices of `due`.
+    open_due: Map<(u32, usize), Vec<usize>>,
+    /// The positions at which an operation without an invocation begins, and no event stands.
+    silent: Vec<u32>,
     /// The time at each position, if objects do anything by themselves.
     times: Vec<u64>,
     latest: u64,
+    /// Whether operations have numbers, as in our histories: their times count.
+    is_timed: bool,
     position: u32,
     operations: u64,
     unknown: u64,
@@ -117,6 +121,12 @@ struct Open {
     f: u32,
     key: u32,
     input: Value<'static>,
+    /// Until when an extension was asked for, if that was told.
+    asked: Option<u64>,
+    op: Option<u64>,
+    grant: Option<u64>,
+    /// What the model said when it began.
+    begun: u32,
 }
 
 impl<M: Recorded> Gathering<M> {
@@ -134,8 +144,10 @@ impl<M: Recorded> Gathering<M> {
             numbers: Map::default(),
             due: Vec::new(),
             open_due: Map::default(),
+            silent: Vec::new(),
             times: Vec::new(),
             latest: 0,
+            is_timed: false,
             position: 0,
             operations: 0,
             unknown: 0,
@@ -148,19 +160,12 @@ impl<M: Recorded> Gathering<M> {
     /// When the entry fits no operation in flight, or the model has no such operation.
     pub fn push(&mut self, entry: &Entry<'_>) -> Result<(), GatheringError> {
         self.latest = entry.time.unwrap_or(self.latest);
+        self.is_timed |= entry.op.is_some();
         let process = self.processes.number(&entry.process);
         let number = entry.op.unwrap_or(u64::from(process));
         let position = self.next_position();
         if entry.kind == Kind::Invoke {
-            let open = Open {
-                line: entry.line,
-                id: entry.op.unwrap_or(entry.line),
-                invoked: position,
-                process,
-                f: self.functions.number(&entry.f),
-                key: self.key(entry),
-                input: entry.value.clone().into_owned(),
-            };
+            let open = self.begin(entry, process, position);
             return match self.open.insert(number, open) {
                 None => Ok(()),
                 Some(earlier) => Err(GatheringError::Overlap {
@@ -172,12 +177,60 @@ impl<M: Recorded> Gathering<M> {
         }
         match self.open.remove(&number) {
             Some(open) => self.complete(open, entry, position),
-            // A remark of a process about nothing that it does.
-            None if entry.kind == Kind::Info => Ok(()),
+            None if entry.kind == Kind::Info => self.remark(entry, process, position),
             None => Err(GatheringError::Uninvoked {
                 process: entry.process.to_string(),
                 f: entry.f.to_string(),
             }),
+        }
+    }
+
+    /// An operation begins.
+    fn begin(&mut self, entry: &Entry<'_>, process: u32, invoked: u32) -> Open {
+        let mut open = Open {
+            line: entry.line,
+            id: entry.op.unwrap_or(entry.line),
+            invoked,
+            process,
+            f: self.functions.number(&entry.f),
+            key: self.key(entry),
+            input: entry.value.clone().into_owned(),
+            asked: entry.validity,
+            op: entry.op,
+            grant: entry.grant,
+            begun: 0,
+        };
+        if M::ACTS_BY_ITSELF {
+            let told = told(
+                &open,
+                (&self.functions, &self.processes, &self.told_keys[..]),
+                Outcome::Unknown,
+                None,
+            );
+            open.begun = self.model.begin(&told);
+        }
+        open
+    }
+
+    /// A remark on a grant is an operation of its own; one of a process about nothing that it does says nothing.
+    fn remark(
+        &mut self,
+        entry: &Entry<'_>,
+        process: u32,
+        position: u32,
+    ) -> Result<(), GatheringError> {
+        match &*entry.f {
+            "lost" => {
+                let open = self.begin(entry, process, position);
+                self.add(open, Outcome::Unknown, NEVER, Some(entry))
+            }
+            "renewed" => {
+                let open = self.begin(entry, process, position);
+                self.silent.push(position);
+                let returned = self.next_position();
+                self.add(open, Outcome::Done(&entry.value), returned, Some(entry))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -259,21 +312,17 @@ impl<M: Recorded> Gathering<M> {
         returned: u32,
         entry: Option<&Entry<'_>>,
     ) -> Result<(), GatheringError> {
-        let told = Told {
-            f: self.functions.text(open.f),
-            process: (open.process, self.processes.text(open.process)),
-            key: self.told_keys.get(open.key as usize),
-            input: &open.input,
-            outcome,
-            token: entry.and_then(|entry| entry.token),
-            validity: entry.and_then(|entry| entry.validity),
-        };
+        let names = (&self.functions, &self.processes, &self.told_keys[..]);
+        let told = told(&open, names, outcome, entry);
         let Some(operation) = self.model.read(&told)? else {
             return Ok(());
         };
-        let by_itself = match M::ACTS_BY_ITSELF {
-            true => self.model.by_itself(&operation, &told),
-            false => None,
+        let (by_itself, allowed_from) = match M::ACTS_BY_ITSELF {
+            true => (
+                self.model.by_itself(&operation, &told),
+                self.model.allows_from(&operation, &told),
+            ),
+            false => (None, None),
         };
         let certain = returned != NEVER;
         let object = self.object(open.key, self.model.partition(&operation));
@@ -285,14 +334,18 @@ impl<M: Recorded> Gathering<M> {
             returned,
             certain,
         };
+        self.operations += 1;
+        self.unknown += u64::from(outcome == Outcome::Unknown);
+        if let Some(time) = allowed_from {
+            self.add_due(time, object, &call, call.operation.clone());
+            return Ok(());
+        }
         if M::ACTS_BY_ITSELF && certain {
-            self.close_due(&call);
+            self.close_due(object, &call);
         }
         if let Some((time, operation)) = by_itself {
             self.add_due(time, object, &call, operation);
         }
-        self.operations += 1;
-        self.unknown += u64::from(!certain);
         self.objects[object].calls.push(call);
         Ok(())
     }
@@ -306,7 +359,7 @@ impl<M: Recorded> Gathering<M> {
         operation: M::Operation,
     ) {
         if after.certain {
-            let open = self.open_due.entry(after.process).or_default();
+            let open = self.open_due.entry((after.process, object)).or_default();
             open.push(self.due.len());
         }
         let call = Call {
@@ -319,9 +372,9 @@ impl<M: Recorded> Gathering<M> {
     }
 
     /// Ends what objects can no longer do by themselves once a process has done this.
-    fn close_due(&mut self, later: &Call<M::Operation>) {
+    fn close_due(&mut self, object: usize, later: &Call<M::Operation>) {
         let (model, due) = (&self.model, &mut self.due);
-        let Some(open) = self.open_due.get_mut(&later.process) else {
+        let Some(open) = self.open_due.get_mut(&(later.process, object)) else {
             return;
         };
         open.retain(|&index| {
@@ -340,7 +393,7 @@ impl<M: Recorded> Gathering<M> {
         let mut due: Vec<(u32, usize, Call<M::Operation>)> = Vec::with_capacity(self.due.len());
         for (time, object, call) in std::mem::take(&mut self.due) {
             let at = self.times.partition_point(|earlier| *earlier < time) as u32;
-            let at = at.max(call.invoked + 1);
+            let at = at.max(self.after(&call));
             // What is void before it could be done is never done.
             if at <= call.returned {
                 due.push((at, object, call));
@@ -351,6 +404,8 @@ impl<M: Recorded> Gathering<M> {
             NEVER => NEVER,
             position => position + due.partition_point(|(at, ..)| *at <= position) as u32,
         };
+        let silent = self.silent.iter().map(|&position| moved(position));
+        let silent: Vec<u32> = silent.collect();
         let calls = self.objects.iter_mut().flat_map(|object| &mut object.calls);
         for call in calls.filter(|_| !due.is_empty()) {
             (call.invoked, call.returned) = (moved(call.invoked), moved(call.returned));
@@ -366,7 +421,19 @@ impl<M: Recorded> Gathering<M> {
             });
             inserted.push(invoked);
         }
+        inserted.extend(silent);
+        inserted.sort_unstable();
         inserted
+    }
+
+    /// From where on something may be done because of a call. What ends at an instant at which something else begins ends
+    /// first, where the format tells times that count.
+    fn after(&self, call: &Call<M::Operation>) -> u32 {
+        if !self.is_timed {
+            return call.invoked + 1;
+        }
+        let time = self.times[call.invoked as usize];
+        self.times.partition_point(|earlier| *earlier < time) as u32
     }
 
     fn object(&mut self, key: u32, part: u64) -> usize {
@@ -380,6 +447,31 @@ impl<M: Recorded> Gathering<M> {
             });
         }
         number
+    }
+}
+
+/// What is told of an operation, with the names of functions, of processes and of keys.
+fn told<'a>(
+    open: &'a Open,
+    (functions, processes, keys): (&'a Names, &'a Names, &'a [Value<'static>]),
+    outcome: Outcome<'a>,
+    entry: Option<&Entry<'_>>,
+) -> Told<'a> {
+    let validity = entry.and_then(|entry| entry.validity);
+    Told {
+        f: functions.text(open.f),
+        process: (open.process, processes.text(open.process)),
+        key: keys.get(open.key as usize),
+        input: &open.input,
+        outcome,
+        token: entry.and_then(|entry| entry.token),
+        validity: match outcome {
+            Outcome::Unknown => validity.or(open.asked),
+            _ => validity,
+        },
+        op: open.op,
+        grant: open.grant,
+        begun: open.begun,
     }
 }
 

@@ -1,11 +1,11 @@
 //! Lock histories judged as they come, with memory for what is in flight and not for what is past.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+mod leases;
 
 use histories::Kind as EntryKind;
 use histories::entries::{Entry, Value};
 
+use self::leases::Leases;
 use crate::closed_forms::streaming::{Finding as LockFinding, Locks};
 use crate::closed_forms::{Found, Kind};
 use crate::linearizability::judge::{Finding, Judge, Judgement, Outcome as Judged, Proof};
@@ -24,8 +24,7 @@ pub(crate) struct Stream {
     processes: Names,
     /// What each process does, by its number.
     in_flight: Vec<Option<InFlight>>,
-    /// When leases end: the time, the lock, the owner and the acquire.
-    clock: BinaryHeap<Reverse<(u64, u32, Owner, u64)>>,
+    leases: Leases,
     /// The time of the latest entry.
     time: u64,
     operations: u64,
@@ -36,11 +35,40 @@ pub(crate) struct Stream {
 
 #[derive(Clone, Copy)]
 struct InFlight {
-    verb: Verb,
+    asked: Asked,
     lock: u32,
     owner: Owner,
     id: u64,
     line: u64,
+    /// The acquire whose grant a lease's request names.
+    grant: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Asked {
+    Lock(Verb),
+    Extend,
+}
+
+impl Asked {
+    fn of(told: &Told<'_>) -> Result<Asked, Misfit> {
+        match told.f {
+            "extend" if told.grant.is_some() => Ok(Asked::Extend),
+            "extend" | "renew" => Err(Misfit(format!(
+                "`{}` is not judged in a stream where it does not name its grant: leave out --stream",
+                told.f
+            ))),
+            _ => Verb::of("lock in a stream", told).map(Asked::Lock),
+        }
+    }
+
+    /// As our histories call it.
+    fn name(self) -> &'static str {
+        match self {
+            Asked::Lock(verb) => verb.name(),
+            Asked::Extend => "extend",
+        }
+    }
 }
 
 impl Stream {
@@ -54,7 +82,7 @@ impl Stream {
             owners: Owners::default(),
             processes: Names::default(),
             in_flight: Vec::new(),
-            clock: BinaryHeap::new(),
+            leases: Leases::default(),
             time: 0,
             operations: 0,
             unknown: 0,
@@ -63,31 +91,27 @@ impl Stream {
     }
 
     fn invoke(&mut self, entry: &Entry<'_>, process: u32) -> Result<(), GatheringError> {
-        let told = Told {
-            f: &entry.f,
-            key: None,
-            process: (process, &entry.process),
-            input: &entry.value,
-            outcome: Outcome::Unknown,
-            token: None,
-            validity: None,
-        };
-        if matches!(told.f, "extend" | "renew") {
-            let why = format!("`{}` is not judged in a stream: leave out --stream", told.f);
-            return Err(Misfit(why).into());
-        }
-        let verb = Verb::of("lock in a stream", &told)?;
+        let told = told(entry, process, Outcome::Unknown);
+        let asked = Asked::of(&told)?;
         self.numbered |= entry.op.is_some();
         let call = InFlight {
-            verb,
+            asked,
             lock: self.keys.number(entry.key.as_ref().unwrap_or(&Value::Nil)),
             owner: self.owners.of(&told),
             id: entry.op.unwrap_or(entry.line),
             line: entry.line,
+            grant: entry.grant.filter(|_| self.kind == Kind::Lease),
         };
-        match verb {
-            Verb::Acquire => self.locks.invoke_acquire(call.lock, call.owner, call.id),
-            Verb::Release => self.locks.invoke_release(call.lock, call.owner, call.id),
+        let InFlight {
+            lock, owner, id, ..
+        } = call;
+        match (asked, call.grant) {
+            (Asked::Lock(Verb::Acquire), _) => self.locks.invoke_acquire(lock, owner, id),
+            (Asked::Lock(Verb::Release), None) => self.locks.invoke_release(lock, owner, id),
+            (Asked::Lock(Verb::Release), Some(grant)) => {
+                self.locks.invoke_release_of(lock, owner, id, grant);
+            }
+            (Asked::Extend, _) => self.ask_for_more(call, entry.validity),
         }
         let earlier = self.in_flight[process as usize].replace(call);
         match earlier {
@@ -106,78 +130,52 @@ impl Stream {
             EntryKind::Fail => Outcome::refused(entry.error.as_deref()),
             EntryKind::Info | EntryKind::Invoke => Outcome::Unknown,
         };
-        let told = Told {
-            f: &entry.f,
-            key: None,
-            process: (0, &entry.process),
-            input: &Value::Nil,
-            outcome,
-            token: entry.token,
-            validity: entry.validity,
-        };
-        if Verb::of("lock in a stream", &told)? != call.verb {
+        let told = told(entry, 0, outcome);
+        if Asked::of(&told)? != call.asked {
             return Err(GatheringError::OtherOperation {
                 process: entry.process.to_string(),
                 f: entry.f.to_string(),
-                invoked: call.verb.name().to_owned(),
+                invoked: call.asked.name().to_owned(),
                 line: call.line,
             });
         }
-        let attempt = call.verb.attempt(&told, self.refusals_count);
+        let attempt = match call.asked {
+            Asked::Lock(verb) => verb.attempt(&told, self.refusals_count),
+            Asked::Extend if matches!(outcome, Outcome::Refused(_)) => Attempt::Nothing,
+            Asked::Extend => Attempt::Granted,
+        };
         let unknown = outcome == Outcome::Unknown;
         self.operations += u64::from(attempt != Attempt::Nothing);
         self.unknown += u64::from(unknown);
         let InFlight { lock, owner, .. } = call;
-        match (call.verb, attempt) {
-            (Verb::Acquire, Attempt::Nothing) => self.locks.acquire_failed(lock, owner),
-            (Verb::Acquire, Attempt::Busy) => self.locks.busy(lock, owner),
-            (Verb::Acquire, Attempt::Granted) if self.kind == Kind::Lease => {
+        match (call.asked, attempt) {
+            (Asked::Lock(Verb::Acquire), Attempt::Nothing) => {
+                self.locks.acquire_failed(lock, owner)
+            }
+            (Asked::Lock(Verb::Acquire), Attempt::Busy) => self.locks.busy(lock, owner),
+            (Asked::Lock(Verb::Acquire), Attempt::Granted) if self.kind == Kind::Lease => {
                 self.leased(call, &told)?;
             }
-            (Verb::Acquire, Attempt::Granted) if unknown => self.locks.acquire_unknown(lock, owner),
-            (Verb::Acquire, Attempt::Granted) => {
+            (Asked::Lock(Verb::Acquire), Attempt::Granted) if unknown => {
+                self.locks.acquire_unknown(lock, owner);
+            }
+            (Asked::Lock(Verb::Acquire), Attempt::Granted) => {
                 let token = match self.kind {
                     Kind::Fenced => locking::token(&told)?,
                     Kind::OwnerAware | Kind::Lease => None,
                 };
                 self.locks.acquired(lock, owner, token);
             }
-            (Verb::Release, Attempt::Granted) if unknown => self.locks.release_unknown(lock, owner),
-            (Verb::Release, Attempt::Granted) => self.locks.released(lock, owner),
-            (Verb::Release, Attempt::Nothing | Attempt::Busy) => {
-                self.locks.release_failed(lock, owner)
+            (Asked::Lock(Verb::Release), Attempt::Granted) if unknown || call.grant.is_some() => {
+                self.locks.release_unknown(lock, owner);
             }
+            (Asked::Lock(Verb::Release), Attempt::Granted) => self.locks.released(lock, owner),
+            (Asked::Lock(Verb::Release), Attempt::Nothing | Attempt::Busy) => {
+                self.locks.release_failed(lock, owner);
+            }
+            (Asked::Extend, _) => self.extended(call, &told)?,
         }
         Ok(())
-    }
-
-    /// A lease was granted, or may have been. Of one that was over before it was told, nobody remembers whether the lock
-    /// was free when it was over; it counts as one of unknown outcome.
-    fn leased(&mut self, call: InFlight, told: &Told<'_>) -> Result<(), GatheringError> {
-        let InFlight {
-            lock, owner, id, ..
-        } = call;
-        let validity = locking::validity(told)?;
-        if told.outcome == Outcome::Unknown || validity.is_some_and(|until| until <= self.time) {
-            self.locks.acquire_unknown(lock, owner);
-            self.locks.validity_over(lock, owner, id);
-            return Ok(());
-        }
-        self.locks.acquired(lock, owner, None);
-        if let Some(until) = validity {
-            self.clock.push(Reverse((until, lock, owner, id)));
-        }
-        Ok(())
-    }
-
-    /// Lets leases end whose validity is over at a time.
-    fn let_leases_end(&mut self, time: u64) {
-        while let Some(&Reverse((until, lock, owner, acquire))) = self.clock.peek()
-            && until <= time
-        {
-            self.clock.pop();
-            self.locks.validity_over(lock, owner, acquire);
-        }
     }
 
     fn proof(&self, found: &Found) -> Proof {
@@ -216,8 +214,15 @@ impl Judge for Stream {
         if let Some(time) = entry.time {
             self.time = time;
             self.let_leases_end(time);
+            if entry.op.is_some() {
+                self.locks.at(time);
+            }
         }
         let process = self.processes.number(&entry.process);
+        if matches!(&*entry.f, "lost" | "renewed") {
+            self.remark(entry, process);
+            return Ok(());
+        }
         if self.in_flight.len() <= process as usize {
             self.in_flight.resize(process as usize + 1, None);
         }
@@ -237,7 +242,11 @@ impl Judge for Stream {
         Ok(())
     }
 
-    fn finish(self: Box<Self>, _limits: &Limits<'_>) -> Result<Judgement, GatheringError> {
+    fn finish(mut self: Box<Self>, _limits: &Limits<'_>) -> Result<Judgement, GatheringError> {
+        let extends = |call: &&InFlight| call.asked == Asked::Extend;
+        for call in self.in_flight.iter().flatten().filter(extends) {
+            self.locks.extend_unknown(call.lock, call.owner);
+        }
         let locks = self.keys.len() as u32;
         let findings: Vec<Finding> = (0..locks).filter_map(|lock| self.finding(lock)).collect();
         let never_ended = self.in_flight.iter().flatten().count() as u64;
@@ -247,5 +256,21 @@ impl Judge for Stream {
             u64::from(locks),
             findings,
         ))
+    }
+}
+
+/// What an entry tells.
+fn told<'a>(entry: &'a Entry<'_>, process: u32, outcome: Outcome<'a>) -> Told<'a> {
+    Told {
+        f: &entry.f,
+        key: None,
+        process: (process, &entry.process),
+        input: &entry.value,
+        outcome,
+        token: entry.token,
+        validity: entry.validity,
+        op: entry.op,
+        grant: entry.grant,
+        begun: 0,
     }
 }

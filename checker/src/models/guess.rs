@@ -18,6 +18,9 @@ pub struct Seen {
 impl Seen {
     /// Takes notice of an entry.
     pub fn add(&mut self, entry: &Entry<'_>) {
+        if matches!(&*entry.f, "lost" | "renewed") && entry.grant.is_some() {
+            return; // A remark on a grant is no operation.
+        }
         if !self.functions.contains(&*entry.f) {
             self.functions.insert(entry.f.to_string());
         }

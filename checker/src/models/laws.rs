@@ -40,5 +40,8 @@ pub(super) fn told<'a>(f: &'a str, input: &'a Value<'a>, outcome: Outcome<'a>) -
         outcome,
         token: None,
         validity: None,
+        op: None,
+        grant: None,
+        begun: 0,
     }
 }

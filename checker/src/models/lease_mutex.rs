@@ -1,5 +1,8 @@
 //! A mutex whose grants end by themselves once their validity is over.
 
+mod grants;
+
+use self::grants::{Grants, Of};
 use super::Model;
 use super::locking::{Attempt, Owner, Owners, Verb, validity};
 use super::recorded::{Misfit, Outcome, Recorded, Told, no_operation};
@@ -23,17 +26,13 @@ use crate::linearizability::{Decision, History};
 /// ```
 ///
 /// A grant may last longer than its validity: services end leases late. A release that succeeds proves that it had not
-/// ended before.
+/// ended before; not so in our own histories, where it says that its client gave up whatever was left. There a grant also
+/// ends when its client learned that it was lost, and a renewal in the background may begin it again.
 #[derive(Default)]
 pub struct LeaseMutex {
     owners: Owners,
     refusals_count: bool,
-    /// Whose each grant is.
-    grants: Vec<Owner>,
-    /// Until when each of them was valid at last, as far as that was told.
-    valid: Vec<u64>,
-    /// For each owner its latest grant and that grant's latest lease.
-    latest: Vec<Option<(Grant, u32)>>,
+    grants: Grants,
 }
 
 /// A grant, numbered from 0 in the order in which they were read.
@@ -60,6 +59,29 @@ pub enum Operation {
         /// The lease.
         lease: u32,
     },
+    /// It was held under this grant, and is free from then on: its client gave it up, or lost it.
+    End(Grant),
+    /// It was free or held under this grant, and is held by this lease of it from then on.
+    Renew {
+        /// The grant.
+        grant: Grant,
+        /// The lease.
+        lease: u32,
+    },
+    /// It was held by this one, under whichever grant, and is free from then on.
+    ReleaseAny(Owner),
+    /// It was held by this one, under whichever grant, and is held by this lease of it from then on.
+    ExtendAny {
+        /// The owner.
+        by: Owner,
+        /// The lease, which no other grant has.
+        lease: u32,
+    },
+    /// It was held by this lease, and is free from then on: the lease ended by itself.
+    ExpireAny {
+        /// The lease.
+        lease: u32,
+    },
     /// It was held when this one asked for it.
     Busy(Owner),
 }
@@ -73,38 +95,97 @@ impl LeaseMutex {
         }
     }
 
-    /// A new grant to an owner.
-    fn grant(&mut self, by: Owner) -> Grant {
-        let grant = self.grants.len() as Grant;
-        self.grants.push(by);
-        self.valid.push(0);
-        let by = by as usize;
-        if self.latest.len() <= by {
-            self.latest.resize(by + 1, None);
-        }
-        self.latest[by] = Some((grant, 0));
-        grant
-    }
-
-    /// An owner's latest grant and lease; a new grant, which nothing acquires, if it has none.
-    fn latest(&mut self, by: Owner) -> (Grant, u32) {
-        let known = self.latest.get(by as usize).copied().flatten();
-        known.unwrap_or_else(|| (self.grant(by), 0))
-    }
-
-    /// Keeps until when a grant is valid, if that is told.
-    fn tell_validity(&mut self, grant: Grant, told: &Told<'_>) -> Result<(), Misfit> {
-        if let Some(until) = validity(told)? {
-            self.valid[grant as usize] = until;
-        }
-        Ok(())
-    }
-
     fn name(&self, grant: Grant) -> String {
-        match self.grants.get(grant as usize) {
-            Some(&by) => self.owners.name(by),
+        match self.grants.owner(grant) {
+            Some(by) => self.owners.name(by),
             None => format!("grant {grant}"),
         }
+    }
+
+    /// An operation that names its grant.
+    fn read_named(
+        &mut self,
+        request: Request,
+        told: &Told<'_>,
+    ) -> Result<Option<Operation>, Misfit> {
+        if matches!(told.outcome, Outcome::Refused(_)) {
+            self.grants.refused(told);
+            return Ok(None);
+        }
+        let Some((grant, lease)) = self.grants.of_named(told) else {
+            return Ok(None);
+        };
+        let of = Of::Grant(grant);
+        Ok(Some(match (request, told.outcome) {
+            (Request::Release, _) => Operation::End(grant),
+            // It may have replaced what was left.
+            (Request::Extend, Outcome::Unknown) => Operation::Expire { grant, lease },
+            (Request::Extend, _) => {
+                self.grants.tell_validity(of, validity(told)?);
+                of.extend(self.grants.next_lease(of))
+            }
+            (Request::Renew, _) => {
+                self.grants.tell_validity(of, told.validity);
+                let lease = self.grants.next_lease(of);
+                Operation::Renew { grant, lease }
+            }
+        }))
+    }
+
+    /// An extension that names no grant.
+    fn read_extension(&mut self, by: Owner, told: &Told<'_>) -> Result<Option<Operation>, Misfit> {
+        let certain = matches!(told.outcome, Outcome::Done(_));
+        if matches!(told.outcome, Outcome::Refused(_)) {
+            return Ok(None);
+        }
+        let of = self.grants.of_owner(by, told, certain);
+        self.grants.tell_validity(of, validity(told)?);
+        Ok(Some(of.extend(self.grants.next_lease(of))))
+    }
+
+    /// An acquire, or a release that names no grant.
+    fn read_lock(&mut self, by: Owner, told: &Told<'_>) -> Result<Option<Operation>, Misfit> {
+        let known = ["acquire", "release", "extend"];
+        let verb =
+            Verb::of("lease mutex", told).map_err(|_| no_operation("lease mutex", &known, told))?;
+        let certain = matches!(told.outcome, Outcome::Done(_));
+        Ok(match (verb, verb.attempt(told, self.refusals_count)) {
+            (_, Attempt::Nothing) => None,
+            (_, Attempt::Busy) => Some(Operation::Busy(by)),
+            (Verb::Acquire, Attempt::Granted) => {
+                let grant = self.grants.add(by, told, certain);
+                self.grants.tell_validity(Of::Grant(grant), validity(told)?);
+                Some(Operation::Acquire(grant))
+            }
+            (Verb::Release, Attempt::Granted) => {
+                let of = self.grants.of_owner(by, told, certain);
+                if certain {
+                    self.grants.gave_back(of);
+                }
+                Some(of.release())
+            }
+        })
+    }
+}
+
+/// What is asked of a grant.
+#[derive(Clone, Copy)]
+enum Request {
+    Release,
+    Extend,
+    Renew,
+}
+
+impl Request {
+    /// What is asked of the grant that is named.
+    fn named(told: &Told<'_>) -> Option<Request> {
+        told.grant?;
+        Some(match told.f {
+            "release" | "lost" => Request::Release,
+            "extend" => Request::Extend,
+            "renewed" => Request::Renew,
+            _ => return None,
+        })
     }
 }
 
@@ -126,19 +207,36 @@ impl Model for LeaseMutex {
             (Operation::Expire { grant, lease }, held) if held == Some((grant, lease)) => {
                 Some(None)
             }
+            (Operation::End(grant), Some((holder, _))) if grant == holder => Some(None),
+            (Operation::Renew { grant, lease }, held) => {
+                let can = held.is_none_or(|(holder, _)| grant == holder);
+                can.then_some(Some((grant, lease)))
+            }
+            (Operation::ReleaseAny(by), Some((holder, _))) => {
+                (self.grants.owner(holder) == Some(by)).then_some(None)
+            }
+            (Operation::ExtendAny { by, lease }, Some((holder, _))) => {
+                (self.grants.owner(holder) == Some(by)).then_some(Some((holder, lease)))
+            }
+            (Operation::ExpireAny { lease }, Some((_, held))) if lease == held => Some(None),
             (Operation::Busy(_), Some(_)) => Some(held),
             _ => None,
         }
     }
 
-    /// The grant.
+    /// The grant, where it is plain.
     fn about(&self, operation: &Operation) -> Option<u64> {
         match *operation {
             Operation::Acquire(grant)
             | Operation::Release(grant)
             | Operation::Extend { grant, .. }
-            | Operation::Expire { grant, .. } => Some(grant.into()),
-            Operation::Busy(_) => None,
+            | Operation::Expire { grant, .. }
+            | Operation::End(grant)
+            | Operation::Renew { grant, .. } => Some(grant.into()),
+            Operation::ReleaseAny(_)
+            | Operation::ExtendAny { .. }
+            | Operation::ExpireAny { .. }
+            | Operation::Busy(_) => None,
         }
     }
 
@@ -158,6 +256,11 @@ impl Model for LeaseMutex {
             Operation::Expire { grant, .. } => {
                 format!("end of the lease of {}", self.name(grant))
             }
+            Operation::End(grant) => format!("end of the grant of {}", self.name(grant)),
+            Operation::Renew { grant, .. } => format!("renewal of {}", self.name(grant)),
+            Operation::ReleaseAny(by) => format!("release by {}", self.owners.name(by)),
+            Operation::ExtendAny { by, .. } => format!("extend by {}", self.owners.name(by)),
+            Operation::ExpireAny { .. } => "end of a lease".to_owned(),
             Operation::Busy(by) => format!("acquire by {}, busy", self.owners.name(by)),
         }
     }
@@ -172,66 +275,98 @@ impl Model for LeaseMutex {
 impl Recorded for LeaseMutex {
     const ACTS_BY_ITSELF: bool = true;
 
-    /// Operations are to be read in the order in which they were invoked, for a release names no grant: it is of its
-    /// owner's latest.
-    fn read(&mut self, told: &Told<'_>) -> Result<Option<Operation>, Misfit> {
-        let by = self.owners.of(told);
-        if matches!(told.f, "extend" | "renew") {
-            let (grant, lease) = self.latest(by);
-            if matches!(told.outcome, Outcome::Refused(_)) {
-                return Ok(None);
-            }
-            self.tell_validity(grant, told)?;
-            self.latest[by as usize] = Some((grant, lease + 1));
-            let lease = lease + 1;
-            return Ok(Some(Operation::Extend { grant, lease }));
+    fn begin(&mut self, told: &Told<'_>) -> u32 {
+        if told.op.is_some() {
+            return self.grants.begin_named(told);
         }
-        let known = ["acquire", "release", "extend"];
-        let verb =
-            Verb::of("lease mutex", told).map_err(|_| no_operation("lease mutex", &known, told))?;
-        Ok(match (verb, verb.attempt(told, self.refusals_count)) {
-            (_, Attempt::Nothing) => None,
-            (_, Attempt::Busy) => Some(Operation::Busy(by)),
-            (Verb::Acquire, Attempt::Granted) => {
-                let grant = self.grant(by);
-                self.tell_validity(grant, told)?;
-                Some(Operation::Acquire(grant))
+        let by = self.owners.of(told);
+        self.grants.begin(by)
+    }
+
+    fn read(&mut self, told: &Told<'_>) -> Result<Option<Operation>, Misfit> {
+        if let Some(request) = Request::named(told) {
+            return self.read_named(request, told);
+        }
+        let by = self.owners.of(told);
+        let read = match told.f {
+            "extend" | "renew" => self.read_extension(by, told),
+            _ => self.read_lock(by, told),
+        };
+        self.grants.over(by);
+        read
+    }
+
+    /// What a client gave up or lost may have ended from then on, and what an extension of unknown outcome may have replaced is
+    /// over when that is.
+    fn allows_from(&self, operation: &Operation, told: &Told<'_>) -> Option<u64> {
+        match *operation {
+            Operation::End(_) => Some(0),
+            Operation::Expire { grant, .. } => {
+                let asked = told.validity.unwrap_or(0);
+                Some(
+                    self.grants
+                        .valid(grant)
+                        .map_or(asked, |valid| valid.min(asked)),
+                )
             }
-            (Verb::Release, Attempt::Granted) => Some(Operation::Release(self.latest(by).0)),
-        })
+            _ => None,
+        }
     }
 
     /// The end of the lease, from the end of its validity on. One of unknown outcome has a validity that nobody learned:
     /// it may end at any time, but an extension does not shorten what it extends.
     fn by_itself(&self, operation: &Operation, told: &Told<'_>) -> Option<(u64, Operation)> {
-        let from = match (told.outcome, operation) {
-            (Outcome::Unknown, Operation::Extend { grant, .. }) => self.valid[*grant as usize],
-            (Outcome::Unknown, _) => 0,
-            _ => validity(told).ok().flatten()?,
-        };
-        let (grant, lease) = match *operation {
-            Operation::Acquire(grant) => (grant, 0),
-            Operation::Extend { grant, lease } => (grant, lease),
+        let valid = |grant| self.grants.valid(grant);
+        let unknown = told.outcome == Outcome::Unknown;
+        let told_until = || validity(told).ok().flatten();
+        let (from, end) = match *operation {
+            Operation::Acquire(grant) if unknown => {
+                (Some(0), Operation::Expire { grant, lease: 0 })
+            }
+            Operation::Acquire(grant) => (valid(grant), Operation::Expire { grant, lease: 0 }),
+            Operation::Extend { grant, lease } if unknown => (
+                Some(valid(grant).unwrap_or(0)),
+                Operation::Expire { grant, lease },
+            ),
+            // An extension of ours without a validity leaves the one that was there.
+            Operation::Extend { grant, lease } if told.grant.is_some() => {
+                (valid(grant), Operation::Expire { grant, lease })
+            }
+            Operation::Extend { grant, lease } => {
+                (told_until(), Operation::Expire { grant, lease })
+            }
+            Operation::Renew { grant, lease } => (valid(grant), Operation::Expire { grant, lease }),
+            Operation::ExtendAny { lease, .. } if unknown => {
+                (Some(0), Operation::ExpireAny { lease })
+            }
+            Operation::ExtendAny { lease, .. } => (told_until(), Operation::ExpireAny { lease }),
             _ => return None,
         };
-        Some((from, Operation::Expire { grant, lease }))
+        from.map(|from| (from, end))
     }
 
-    /// A lease that was given back or extended, or whose owner has another one, does not end by itself any more.
+    /// A grant that was given back, or whose owner has another one, does not end by itself any more, nor does a lease that was
+    /// extended.
     fn is_void_after(&self, by_itself: &Operation, later: &Operation) -> bool {
-        let Operation::Expire { grant, lease } = *by_itself else {
-            return false;
+        let (grant, lease) = match *by_itself {
+            Operation::Expire { grant, lease } => (grant, Some(lease)),
+            Operation::End(grant) => (grant, None),
+            _ => return false,
         };
         match *later {
             Operation::Release(released) => released == grant,
             Operation::Extend {
                 grant: extended,
                 lease: extension,
-            } => extended == grant && extension > lease,
-            Operation::Acquire(next) => {
-                next != grant && self.grants[next as usize] == self.grants[grant as usize]
             }
-            Operation::Expire { .. } | Operation::Busy(_) => false,
+            | Operation::Renew {
+                grant: extended,
+                lease: extension,
+            } => extended == grant && lease.is_some_and(|lease| extension > lease),
+            Operation::Acquire(next) => {
+                next != grant && self.grants.owner(next) == self.grants.owner(grant)
+            }
+            _ => false,
         }
     }
 }

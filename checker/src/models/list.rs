@@ -70,7 +70,7 @@ impl Kind {
     }
 }
 
-const LOCK: &[&str] = &["acquire", "release", "lock", "unlock"];
+const LOCK: &[&str] = &["acquire", "release", "lock", "unlock", "lost"];
 
 const KINDS: &[Kind] = &[
     Kind {
@@ -162,7 +162,9 @@ const KINDS: &[Kind] = &[
     Kind {
         name: "lease-mutex",
         summary: "a lock whose grants also end by themselves once their validity is over",
-        functions: &["acquire", "release", "extend", "renew", "lock", "unlock"],
+        functions: &[
+            "acquire", "release", "extend", "renew", "lock", "unlock", "lost", "renewed",
+        ],
         options: &["busy"],
         stream: Some(locks::Kind::Lease),
         begin: |setup| gather(LeaseMutex::new(setup.refusals_count), setup),

@@ -58,7 +58,8 @@ impl Verb {
     pub(crate) fn of(model: &str, told: &Told<'_>) -> Result<Verb, Misfit> {
         match told.f {
             "acquire" | "lock" => Ok(Verb::Acquire),
-            "release" | "unlock" => Ok(Verb::Release),
+            // What was lost may have been released.
+            "release" | "unlock" | "lost" => Ok(Verb::Release),
             _ => Err(no_operation(model, &["acquire", "release"], told)),
         }
     }
@@ -140,6 +141,9 @@ mod tests {
             outcome,
             token: None,
             validity: Some(70),
+            op: None,
+            grant: None,
+            begun: 0,
         }
     }
 

@@ -15,6 +15,18 @@ pub trait Recorded: Model + Sized {
     /// Whether objects of this model do anything by themselves.
     const ACTS_BY_ITSELF: bool = false;
 
+    /// Takes notice of an operation that begins, with an outcome that is not known yet. What it gives is given back as
+    /// [`Told::begun`]. Asked only of a model that says it acts by itself.
+    fn begin(&mut self, _told: &Told<'_>) -> u32 {
+        0
+    }
+
+    /// From when on the object may do this by itself, in the history's nanoseconds, where an entry says no more than that: a
+    /// client gave up what may have ended before. Asked only of a model that says it acts by itself.
+    fn allows_from(&self, _operation: &Self::Operation, _told: &Told<'_>) -> Option<u64> {
+        None
+    }
+
     /// What the object may do by itself later because of this operation, and from when on, in the history's nanoseconds:
     /// a lease ends. Asked only of a model that says it acts by itself.
     fn by_itself(
@@ -47,8 +59,15 @@ pub struct Told<'a> {
     pub outcome: Outcome<'a>,
     /// The fencing token, if the history has it apart from the values.
     pub token: Option<u64>,
-    /// Until when the grant may be relied on, if the history has it apart from the values.
+    /// Until when the grant may be relied on, if the history has it apart from the values; of an extension of unknown outcome,
+    /// until when it was asked for.
     pub validity: Option<u64>,
+    /// The operation's number, if the history has numbers.
+    pub op: Option<u64>,
+    /// The number of the acquire under whose grant this is done, if the history has it.
+    pub grant: Option<u64>,
+    /// What the model said when the operation [began](Recorded::begin).
+    pub begun: u32,
 }
 
 /// What came of an operation.

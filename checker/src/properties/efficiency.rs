@@ -1,6 +1,6 @@
 //! `efficiency`: never violated. It counts what the lock cost, and how often it failed to spare work.
 
-use crate::grants::Interval;
+use crate::grants::{Interval, waits_until};
 use crate::names::{Map, NONE};
 use crate::operations::NEVER;
 use crate::properties::{Case, Finding, Property};
@@ -10,7 +10,7 @@ pub(super) const PROPERTY: Property = Property {
     name: NAME,
     summary: "never violated: it counts jobs run twice, attempts a grant, and the time to take over",
     silent: |case| case.no_locks(),
-    judge: |_| Finding::holds(),
+    judge: |_, _| Finding::holds(),
 };
 
 /// The name of the property whose figures stand in [`crate::Verdict::efficiency`].
@@ -38,6 +38,7 @@ pub(crate) fn measure(case: &Case<'_>) -> Efficiency {
             .iter()
             .filter(|write| write.rejected)
             .count() as u64,
+        longest_wait_ms: longest_wait(case).map(|ns| ns as f64 / 1e6),
         take_overs: take_overs.len() as u64,
         take_over_ms: spread(&take_overs),
     }
@@ -80,11 +81,19 @@ fn take_overs(case: &Case<'_>) -> Vec<u64> {
         let until = until.filter(|&until| before.lock == next.lock && until <= next.start)?;
         (asked_since[next.grant as usize] <= until).then(|| next.start - until)
     };
-    case.grants
-        .beliefs
-        .windows(2)
-        .filter_map(took_over)
-        .collect()
+    let granted = case.grants.beliefs.iter().filter(|belief| belief.granted);
+    let granted: Vec<Interval> = granted.copied().collect();
+    granted.windows(2).filter_map(took_over).collect()
+}
+
+/// The longest time from a client's first attempt of several to the answer of its last, in nanoseconds. A client that
+/// starves is no violation, and is told of here.
+fn longest_wait(case: &Case<'_>) -> Option<u64> {
+    let since = asked_since(case);
+    let acquires = case.record.acquires.iter().zip(since);
+    let asked = acquires.filter(|(acquire, _)| acquire.lock != NONE);
+    let waited = asked.map(|(acquire, since)| waits_until(case.record, &acquire.call) - since);
+    waited.max()
 }
 
 /// By acquire: since when its client had been asking for the lock, one attempt after another.
@@ -146,6 +155,7 @@ mod tests {
             attempts_per_grant: Some(4.0 / 3.0),
             jobs_run_twice: 1,
             writes_rejected: 1,
+            longest_wait_ms: Some(295.0),
             // c1's lease ended at 310 ms and c2, which was waiting, had it at 315 ms; at 322 ms nobody was waiting.
             take_overs: 1,
             take_over_ms: Some(Spread {

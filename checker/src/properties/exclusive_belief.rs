@@ -1,10 +1,10 @@
 //! `exclusive-belief`: no two clients believe at the same time that they hold one lock.
 //!
 //! This is linearizability against the owner-aware mutex, whose grants end only by their release or by their client's
-//! learning that they are lost. Every lease violates it when its holder is paused for long: that is why one fences.
+//! learning that they are lost, yet not before the last act under them; and who acts without a grant acts all the same. Every lease violates it when its holder is paused for long: that is why one fences.
 
-use crate::grants::conflicts;
-use crate::properties::mutual_exclusion::double_holder;
+use crate::grants::{Conflicts, Cuts};
+use crate::properties::mutual_exclusion::found;
 use crate::properties::{Case, Finding, Property};
 
 pub(super) const PROPERTY: Property = Property {
@@ -14,9 +14,10 @@ pub(super) const PROPERTY: Property = Property {
     judge,
 };
 
-fn judge(case: &Case<'_>) -> Finding {
-    let conflicts = conflicts(&case.grants.beliefs, case.record.locks.len());
-    double_holder(case, &conflicts, "acted as the holder of")
+fn judge(case: &Case<'_>, cuts: &Cuts) -> Finding {
+    let beliefs = &case.grants.beliefs;
+    let conflicts = Conflicts::among(beliefs, case.record.locks.len(), cuts);
+    found(case, &conflicts, beliefs, "acted as the holder of")
 }
 
 #[cfg(test)]
@@ -82,5 +83,20 @@ mod tests {
                 .sentence
                 .ends_with("c1 from 0.012 s to the end of the history, and c2 from 0.402 s to the end of the history")
         );
+    }
+
+    #[test]
+    fn acting_under_an_attempt_that_failed_is_acting_as_the_holder_of_that_lock() {
+        timeline(
+            "10 c1 acquire#1
+             12 c1 acquire#1 ok validity=310
+             13 c2 acquire#2
+             14 c2 acquire#2 fail
+             15 c3 acquire#3 lock=other
+             16 c3 acquire#3 fail lock=other
+             20 c2 work#4 grant=2
+             30 c2 work#4 ok",
+        )
+        .witness(NAME);
     }
 }

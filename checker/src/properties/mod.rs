@@ -9,10 +9,11 @@ mod no_stale_write;
 mod progress;
 mod token_order;
 
-use histories::{Event, Plan};
+use histories::{Event, Hazard, Plan};
 
-use crate::faults::Faults;
-use crate::grants::Grants;
+use crate::contract::Contract;
+use crate::grants::{Cuts, Grants};
+use crate::hazards::{Excuse, Hazards};
 use crate::operations::Record;
 use crate::sentences;
 use crate::storage::StorageOrder;
@@ -52,8 +53,8 @@ pub struct Property {
     pub summary: &'static str,
     /// Why a history cannot speak to it, if it cannot.
     pub(crate) silent: fn(&Case<'_>) -> Option<&'static str>,
-    /// Judges it.
-    pub(crate) judge: fn(&Case<'_>) -> Finding,
+    /// Judges it, with grants left aside from their cuts on.
+    pub(crate) judge: fn(&Case<'_>, &Cuts) -> Finding,
 }
 
 /// A history, prepared to be judged.
@@ -61,8 +62,12 @@ pub(crate) struct Case<'a> {
     pub(crate) record: &'a Record,
     pub(crate) grants: Grants,
     pub(crate) storage: StorageOrder,
-    pub(crate) faults: &'a Faults,
     pub(crate) plan: &'a Plan,
+    pub(crate) contract: &'a Contract,
+    /// The hazards as they happened.
+    pub(crate) hazards: Hazards,
+    /// The hazards that the plan has in store.
+    pub(crate) planned: Vec<Hazard>,
     /// Whether the history was written to its end.
     pub(crate) complete: bool,
     /// Whether events of it were left aside, so that what they told is not known.
@@ -72,6 +77,20 @@ pub(crate) struct Case<'a> {
 }
 
 impl Case<'_> {
+    /// From when on grants are left aside when a property is judged: those that something excuses, and always those of
+    /// processes that nobody can believe.
+    pub(crate) fn cuts(&self, property: &str, excuse: Option<Excuse>) -> Cuts {
+        match excuse {
+            Some(excuse) => {
+                let (record, grants) = (self.record, &self.grants);
+                let contract = self.contract;
+                self.hazards
+                    .cuts(record, grants, contract, property, excuse)
+            }
+            None => Cuts::of_the_undead(self.record),
+        }
+    }
+
     /// Why the history says nothing of locks, if it does not.
     fn no_locks(&self) -> Option<&'static str> {
         self.record

@@ -3,6 +3,7 @@
 //! An accepted write that made version n from version v loses an update if another grant's write was accepted as some
 //! version in between. Along the versions it is enough to know the highest earlier one that another grant made.
 
+use crate::grants::Cuts;
 use crate::operations::Record;
 use crate::properties::{Case, Finding, Property, witness};
 use crate::sentences;
@@ -32,68 +33,22 @@ enum Writer {
     Process(u32),
 }
 
-/// The latest versions of a document on the way through them.
-struct Latest {
-    document: u32,
-    last: (Writer, Accepted),
-    /// The latest that another than the last one's writer made.
-    other: Option<Accepted>,
-}
-
-impl Latest {
-    /// The latest version that another writer made.
-    fn not_by(&self, writer: Writer) -> Option<Accepted> {
-        if self.last.0 == writer {
-            self.other
-        } else {
-            Some(self.last.1)
-        }
-    }
-
-    fn then(&mut self, writer: Writer, accepted: Accepted) {
-        if self.last.0 != writer {
-            self.other = Some(self.last.1);
-        }
-        self.last = (writer, accepted);
-    }
-}
-
-fn judge(case: &Case<'_>) -> Finding {
+fn judge(case: &Case<'_>, cuts: &Cuts) -> Finding {
     let record = case.record;
-    let mut lost: Vec<(Accepted, Accepted)> = Vec::new();
-    let mut latest: Option<Latest> = None;
-    // Writes that share a version do not replace each other.
-    for group in case
+    // One that is based on what its client cannot have read shows that the record is at fault, not the storage.
+    let accepted: Vec<Accepted> = case
         .storage
-        .accepted
-        .chunk_by(|a, b| (a.document, a.version) == (b.document, b.version))
-    {
-        latest = latest.filter(|latest| latest.document == group[0].document);
-        for accepted in group {
-            let based_on = record.writes[accepted.write as usize].based_on;
-            let other = latest
-                .as_ref()
-                .and_then(|latest| latest.not_by(writer(record, accepted.write)));
-            if let (Some(based_on), Some(other)) = (based_on, other)
-                && other.version > based_on
-            {
-                lost.push((*accepted, other));
-            }
-        }
-        for accepted in group {
-            let writer = writer(record, accepted.write);
-            match &mut latest {
-                Some(latest) => latest.then(writer, *accepted),
-                None => {
-                    latest = Some(Latest {
-                        document: accepted.document,
-                        last: (writer, *accepted),
-                        other: None,
-                    })
-                }
-            }
-        }
-    }
+        .in_its_own_order()
+        .filter(|accepted| !record.writes[accepted.write as usize].unread)
+        .collect();
+    let lost: Vec<(Accepted, Accepted)> = (0..accepted.len())
+        .filter_map(|at| {
+            Some((
+                accepted[at],
+                replaced_unseen(record, cuts, &accepted[..at], accepted[at])?,
+            ))
+        })
+        .collect();
     let returned = |(accepted, _): &&(Accepted, Accepted)| {
         (
             record.writes[accepted.write as usize].call.returned(),
@@ -107,6 +62,37 @@ fn judge(case: &Case<'_>) -> Finding {
             .unsettled()
             .map_or_else(Finding::holds, Finding::unknown),
     }
+}
+
+/// The latest version after the one that a write was based on that another writer made, and that nothing excuses.
+fn replaced_unseen(
+    record: &Record,
+    cuts: &Cuts,
+    before: &[Accepted],
+    accepted: Accepted,
+) -> Option<Accepted> {
+    let based_on = record.writes[accepted.write as usize].based_on?;
+    let own = writer(record, accepted.write);
+    let between = before
+        .iter()
+        .rev()
+        .take_while(|other| other.document == accepted.document && other.version > based_on);
+    // Writes that share a version do not replace each other.
+    between
+        .filter(|other| other.version < accepted.version && writer(record, other.write) != own)
+        .find(|other| !is_excused(record, cuts, accepted, **other))
+        .copied()
+}
+
+/// Whether something that was about explains that one write replaced another unseen.
+fn is_excused(record: &Record, cuts: &Cuts, accepted: Accepted, other: Accepted) -> bool {
+    let (write, replaced) = (
+        &record.writes[accepted.write as usize],
+        &record.writes[other.write as usize],
+    );
+    let at = write.call.known_at();
+    cuts.leave_aside(write.grant, write.call.op, at)
+        || cuts.leave_aside(replaced.grant, replaced.call.op, at)
 }
 
 fn writer(record: &Record, write: u32) -> Writer {
@@ -207,8 +193,25 @@ mod tests {
             "10 c1 write#1 based_on=0 value=a
              11 c1 write#1 ok version=1
              12 c2 write#2 based_on=0 value=b document=other
-             13 c2 write#2 ok version=2",
+             13 c2 write#2 ok version=2 document=other",
         )
         .holds(NAME);
+    }
+
+    #[test]
+    fn a_write_counts_as_what_the_log_has_it_as() {
+        // Its client was told version 5, which is after that of c2.
+        let history = timeline(
+            "10 c1 write#1 based_on=0 value=a
+             11 c1 write#1 ok version=5
+             12 c2 write#2 based_on=1 value=b
+             13 c2 write#2 ok version=2
+             20 storage log#9
+             21 storage accepted#1 ok version=1
+             21 storage accepted#2 ok version=2
+             22 storage log#9 ok entries=2",
+        );
+        history.spares(NAME);
+        history.witness("document");
     }
 }

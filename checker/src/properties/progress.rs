@@ -1,21 +1,31 @@
 //! `progress`: a lock that is wanted and held by nobody is granted before long.
 //!
-//! Once the last fault is over and the last crashed client is down, no lock stays wanted and free for longer than the
-//! plan's bound. It is *free* while no client believes that it holds it. It is *wanted* while a client is waiting for
-//! an answer, and between two attempts of a client that were both answered in vain. The time before an attempt that was
-//! not is not counted: nobody asked, so that nothing shows that the lock could not have been had.
+//! It is *free* while nobody holds it for certain: what a client believes holds nobody off, since a lease is over when its
+//! validity is. It is *wanted* while a client is waiting for an answer, and between two attempts of a client of which
+//! neither was granted, and which no other grant explains. The time before an attempt that was is not counted: nobody
+//! asked, so that nothing shows that the lock could not have been had. Nor does a client want anything while a fault keeps
+//! it from asking. A stall is no fault that such a time ends with: what it covers is not counted, and what is left on both
+//! sides counts together. Else a busy machine, with a short stall now and then, would hide that a lock is never granted.
+//!
+//! It is judged during faults too. What the contract does not promise while some fault is in force is no broken promise: such
+//! times are taken out when a violation is looked for that nothing excuses.
 
-use crate::faults::Quiet;
-use crate::grants::{Interval, waits_until};
+mod spans;
+
+use histories::host_of;
+
+use self::spans::{Span, counted_in, merged, overlaps, without};
+use crate::grants::{Cuts, Interval, waits_until};
+use crate::hazards::Excuse;
 use crate::names::{Map, NONE};
-use crate::operations::{NEVER, Process, Record};
+use crate::operations::{Call, Completion, Process, Record};
 use crate::properties::{Case, Finding, Property, witness};
 use crate::sentences::{self, Clock, ms};
 use crate::verdict::Witness;
 
 pub(super) const PROPERTY: Property = Property {
-    name: "progress",
-    summary: "violated when a wanted lock stays ungranted for longer than its bound, once faults are over",
+    name: NAME,
+    summary: "violated when a wanted lock that nobody holds stays ungranted for longer than its bound",
     silent: |case| {
         let unbounded = case.plan.progress_bound_ms == 0;
         case.no_locks()
@@ -24,36 +34,18 @@ pub(super) const PROPERTY: Property = Property {
     judge,
 };
 
-/// A time in which a lock was wanted, or wanted and free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Span {
-    lock: u32,
-    start: u64,
-    end: u64,
-}
+const NAME: &str = "progress";
 
-fn judge(case: &Case<'_>) -> Finding {
-    let since = match case.faults.quiet() {
-        Quiet::Since(since) => since,
-        Quiet::Never(reason) => return Finding::unknown(reason),
-    };
+fn judge(case: &Case<'_>, cuts: &Cuts) -> Finding {
     let bound = case.plan.progress_bound_ms.saturating_mul(1_000_000);
-    let free = wanted_and_free(&wanted(case.record), held(&case.grants.beliefs));
-    let too_long = |span: &Span| span.end.saturating_sub(span.start) > bound;
-    let undisturbed = |span: Span| Span {
-        start: span.start.max(since),
-        ..span
-    };
-    let mut stuck: Vec<Span> = free.into_iter().map(undisturbed).filter(too_long).collect();
+    let mut stuck = free(case, cuts, Stalls::Pass);
+    let counted = free(case, cuts, Stalls::AreTakenOut);
+    stuck.retain(|span| counted_in(&counted, *span) > bound);
     if !case.complete {
-        if let Some(outstanding) = case.faults.outstanding() {
-            let reason = format!("{outstanding} was still to come when the history was cut");
-            return Finding::unknown(reason);
-        }
         for span in &mut stuck {
             span.end = span.end.min(known_until(case.record, span.start));
         }
-        stuck.retain(too_long);
+        stuck.retain(|span| counted_in(&counted, *span) > bound);
     }
     match stuck.iter().min_by_key(|span| (span.start, span.lock)) {
         Some(first) if case.hidden_holds => Finding::unknown(format!(
@@ -63,6 +55,45 @@ fn judge(case: &Case<'_>) -> Finding {
         Some(first) => Finding::violated(describe(case, *first), stuck.len() as u64),
         None => Finding::holds(),
     }
+}
+
+/// What becomes of the times that stalls cover.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stalls {
+    Pass,
+    AreTakenOut,
+}
+
+/// The times in which locks were wanted and free, as far as nothing excuses them.
+fn free(case: &Case<'_>, cuts: &Cuts, stalls: Stalls) -> Vec<Span> {
+    let free = without(&wanted(case, stalls), held(&case.grants.certain));
+    match cuts.excuse {
+        Some(excuse) => without(&free, excused(case, excuse, stalls)),
+        None => free,
+    }
+}
+
+/// The times in which something is about under which the contract does not promise that a lock is granted.
+fn excused(case: &Case<'_>, excuse: Excuse, stalls: Stalls) -> Vec<Span> {
+    let windows = case.hazards.windows.iter();
+    let windows = windows.filter(|window| stalls == Stalls::AreTakenOut || !window.is_stall);
+    let said = |hazard| case.contract.said(NAME, hazard).promise;
+    let windows: Vec<_> = windows
+        .filter(|window| window.from < window.hinders_until)
+        .filter(|window| excuse.takes(said(window.hazard), window.is_shown))
+        .collect();
+    let of_lock = |lock: u32| {
+        windows.iter().map(move |window| Span {
+            lock,
+            start: window.from,
+            end: window.hinders_until,
+        })
+    };
+    merged(
+        (0..case.record.locks.len() as u32)
+            .flat_map(of_lock)
+            .collect(),
+    )
 }
 
 /// In a history that is cut: until when, from `start` on, all is known that any client did. It may lack what a client
@@ -82,85 +113,80 @@ fn known_until(record: &Record, start: u64) -> u64 {
 }
 
 /// The times in which locks were wanted by anybody, by lock and start, apart from each other.
-fn wanted(record: &Record) -> Vec<Span> {
+fn wanted(case: &Case<'_>, stalls: Stalls) -> Vec<Span> {
+    let record = case.record;
+    let granted = granted(case);
     let mut spans = Vec::with_capacity(record.acquires.len());
-    // By process and lock: when its latest attempt came out in vain.
-    let mut in_vain: Map<(u32, u32), u64> = Map::default();
+    // By process and lock: its latest attempt, if that was in vain.
+    let mut in_vain: Map<(u32, u32), Call> = Map::default();
     for acquire in record
         .acquires
         .iter()
         .filter(|acquire| acquire.lock != NONE)
     {
         let (call, lock) = (&acquire.call, acquire.lock);
-        let answered_in_vain = !acquire.granted() && call.completed != NEVER;
-        let before = in_vain
-            .remove(&(call.process, lock))
-            .filter(|_| answered_in_vain);
-        let (start, end) = (before.unwrap_or(call.invoked), waits_until(record, call));
-        spans.push(Span { lock, start, end });
-        if answered_in_vain {
-            in_vain.insert((call.process, lock), call.completed);
+        let was_in_vain = call.completion != Completion::Ok;
+        let end = waits_until(record, call);
+        let both = |before: &Call| Span {
+            lock,
+            start: before.invoked,
+            end,
+        };
+        let before = in_vain.remove(&(call.process, lock));
+        let before = before.filter(|before| was_in_vain && !overlaps(&granted, both(before)));
+        let start = before.map_or(call.invoked, |before| before.completed);
+        let wanted = Span { lock, start, end };
+        match disturbed(case, call.process, wanted, stalls) {
+            disturbances if disturbances.is_empty() => spans.push(wanted),
+            disturbances => spans.extend(without(&[wanted], disturbances)),
+        }
+        if was_in_vain {
+            in_vain.insert((call.process, lock), *call);
         }
     }
-    spans.sort_unstable();
     merged(spans)
 }
 
-fn merged(spans: Vec<Span>) -> Vec<Span> {
-    let mut apart: Vec<Span> = Vec::new();
-    for span in spans {
-        match apart
-            .last_mut()
-            .filter(|last| last.lock == span.lock && span.start <= last.end)
-        {
-            Some(last) => last.end = last.end.max(span.end),
-            None => apart.push(span),
-        }
-    }
-    apart
+/// The times that explain why attempts were in vain: of each grant from its invocation until it was over for certain.
+fn granted(case: &Case<'_>) -> Vec<Span> {
+    let acquires = &case.record.acquires;
+    let granted = acquires.iter().filter(|acquire| acquire.granted());
+    let asked = granted.map(|acquire| Span {
+        lock: acquire.lock,
+        start: acquire.call.invoked,
+        end: acquire.call.completed,
+    });
+    let held = case.grants.certain.iter().map(|hold| Span {
+        lock: hold.lock,
+        start: acquires[hold.grant as usize].call.invoked,
+        end: hold.end,
+    });
+    merged(asked.chain(held).collect())
 }
 
-/// The times in which locks were held as somebody believed, likewise.
-fn held(beliefs: &[Interval]) -> Vec<Span> {
-    let span = |belief: &Interval| Span {
-        lock: belief.lock,
-        start: belief.start,
-        end: belief.end,
+/// The times within a span in which a fault or a stall held up the host of a process.
+fn disturbed(case: &Case<'_>, process: u32, span: Span, stalls: Stalls) -> Vec<Span> {
+    let host = host_of(case.record.names.text(process));
+    let all = case.hazards.disturbances.iter();
+    let all = all.filter(|here| stalls == Stalls::AreTakenOut || !here.is_stall);
+    let here =
+        all.filter(|here| here.host == host && here.from < span.end && span.start < here.until);
+    let spans = here.map(|here| Span {
+        lock: span.lock,
+        start: here.from,
+        end: here.until,
+    });
+    merged(spans.collect())
+}
+
+/// The times in which locks were held for certain, likewise.
+fn held(holds: &[Interval]) -> Vec<Span> {
+    let span = |hold: &Interval| Span {
+        lock: hold.lock,
+        start: hold.start,
+        end: hold.end,
     };
-    merged(beliefs.iter().map(span).collect())
-}
-
-/// What is left of the wanted times when the held ones are taken out of them. Both are ordered by lock and start.
-fn wanted_and_free(wanted: &[Span], held: Vec<Span>) -> Vec<Span> {
-    let mut free = Vec::new();
-    let mut next = 0;
-    for want in wanted {
-        while held
-            .get(next)
-            .is_some_and(|held| (held.lock, held.end) <= (want.lock, want.start))
-        {
-            next += 1;
-        }
-        let mut start = want.start;
-        // A belief may reach into the next wanted time: it is left for that.
-        for held in held[next..]
-            .iter()
-            .take_while(|held| held.lock == want.lock && held.start < want.end)
-        {
-            if start < held.start {
-                free.push(Span {
-                    start,
-                    end: held.start,
-                    ..*want
-                });
-            }
-            start = held.end;
-        }
-        if start < want.end {
-            free.push(Span { start, ..*want });
-        }
-    }
-    free
+    merged(holds.iter().map(span).collect())
 }
 
 fn describe(case: &Case<'_>, stuck: Span) -> Witness {
@@ -172,22 +198,22 @@ fn describe(case: &Case<'_>, stuck: Span) -> Witness {
         acquire.lock == stuck.lock && during
     };
     let attempts: Vec<usize> = (0..record.acquires.len()).filter(in_vain).collect();
-    let before = |belief: &&Interval| belief.lock == stuck.lock && belief.end <= stuck.start;
+    let before = |hold: &&Interval| hold.lock == stuck.lock && hold.end <= stuck.start;
     let holder = case
         .grants
-        .beliefs
+        .certain
         .iter()
         .filter(before)
-        .max_by_key(|belief| belief.end);
+        .max_by_key(|hold| hold.end);
     let clock = Clock::telling(stuck.end - stuck.start);
-    let since = match holder.map(|belief| &record.acquires[belief.grant as usize]) {
-        Some(acquire) => format!(
+    let since = holder.map_or_else(String::new, |hold| {
+        let acquire = &record.acquires[hold.grant as usize];
+        format!(
             "; {} held it before, {}",
             sentences::holder(record, acquire),
-            sentences::until(acquire, acquire.end.at, clock)
-        ),
-        None => String::new(),
-    };
+            sentences::until(acquire, hold.end, clock)
+        )
+    });
     let sentence = format!(
         "{} was wanted and held by nobody for {}, from {} to {}, while the bound is {} ms: {} in that time{since}",
         sentences::lock(record, stuck.lock),
@@ -202,7 +228,7 @@ fn describe(case: &Case<'_>, stuck: Span) -> Witness {
         .flatten()
         .map(|&row| row as u32);
     let mut rows: Vec<u32> = holder
-        .map(|belief| belief.grant)
+        .map(|hold| hold.grant)
         .into_iter()
         .chain(ends)
         .collect();
@@ -219,7 +245,10 @@ fn describe(case: &Case<'_>, stuck: Span) -> Witness {
 
 #[cfg(test)]
 mod tests {
+    use histories::{Hazard, Promise};
+
     use super::PROPERTY;
+    use crate::Class;
     use crate::timeline::{Timeline, timeline};
 
     const NAME: &str = PROPERTY.name;
@@ -290,42 +319,79 @@ mod tests {
         timeline(&format!("{start}\n3000 c1 exit#10 info")).witness(NAME);
     }
 
-    #[test]
-    fn counts_from_the_last_healing_on() {
-        let healed = |at: u64| {
-            timeline(&format!(
-                "10 c1 acquire#1
-                 12 c1 acquire#1 ok
-                 20 c1 release#2 grant=1
-                 21 nemesis inject#1 step=0 fault=pause on=s1
-                 22 nemesis inject#1 ok step=0
-                 30 c2 acquire#3
-                 {at} nemesis heal#2 step=0 fault=pause on=s1
-                 {at} nemesis heal#2 ok step=0
-                 3000 c2 acquire#3 ok"
-            ))
-            .planned("pause", "s1", 100)
-        };
-        healed(2100).spares(NAME);
-        healed(1500).witness(NAME);
-    }
-
-    #[test]
-    fn says_nothing_while_a_fault_may_be_in_force() {
-        let history = timeline(
+    /// A server is paused from 21 ms on, while c2 waits for a lock that nobody holds.
+    fn paused(healed_at: Option<u64>) -> Timeline {
+        let heal = healed_at.map_or(String::new(), |at| {
+            format!("{at} nemesis heal#2 step=0 fault=pause on=s1\n{at} nemesis heal#2 ok step=0\n")
+        });
+        timeline(&format!(
             "10 c1 acquire#1
              12 c1 acquire#1 ok
              20 c1 release#2 grant=1
              21 nemesis inject#1 step=0 fault=pause on=s1
              22 nemesis inject#1 ok step=0
              30 c2 acquire#3
-             3000 c2 acquire#3 ok",
-        )
-        .planned("pause", "s1", 100);
+             {heal}3000 c2 acquire#3 ok"
+        ))
+        .planned("pause", "s1", 100)
+        .says(NAME, Promise::Promised, &[Hazard::Nothing])
+    }
+
+    #[test]
+    fn is_judged_during_a_fault_as_the_contract_says() {
+        let says = |healed_at, promise| {
+            let history = paused(healed_at).says(NAME, promise, &[Hazard::ServerStopped]);
+            history.class(NAME)
+        };
+        for healed_at in [Some(2100), None] {
+            let limit = says(healed_at, Promise::NotPromised);
+            assert_eq!(limit, Class::LimitShown, "{healed_at:?}");
+            assert_eq!(says(healed_at, Promise::Promised), Class::Broken);
+            assert_eq!(
+                paused(healed_at).class(NAME),
+                Class::Unspecified,
+                "nobody said"
+            );
+        }
+        let after_it_healed = says(Some(1500), Promise::NotPromised);
         assert_eq!(
-            history.reason(NAME),
-            "fault `pause` on s1 was never seen to be over"
+            after_it_healed,
+            Class::Broken,
+            "1500 ms are too long without it"
         );
+    }
+
+    #[test]
+    fn a_client_that_is_held_up_itself_wants_nothing() {
+        let stalled = |more: &str| {
+            timeline(&format!(
+                "10 c1 acquire#1
+                 12 c1 acquire#1 ok
+                 20 c1 release#2 grant=1
+                 30 c2 acquire#3
+                 {more}
+                 2000 c2 acquire#3 ok"
+            ))
+        };
+        stalled("").witness(NAME);
+        stalled("1900 c2 stall#9 info stalled_ms=1800").spares(NAME);
+        stalled("1900 c1 stall#9 info stalled_ms=1800").witness(NAME);
+    }
+
+    #[test]
+    fn short_stalls_take_their_time_and_no_more() {
+        let mut text = String::from(
+            "10 c1 acquire#1
+             12 c1 acquire#1 ok
+             20 c1 release#2 grant=1
+             30 c2 acquire#3\n",
+        );
+        for t in (400..1600).step_by(400) {
+            text += &format!("{t} c2 stall#{} info stalled_ms=20\n", 10 + t);
+        }
+        let until = |t: u64| timeline(&format!("{text}{t} c2 acquire#3 ok"));
+        until(1800).witness(NAME);
+        until(1050).spares(NAME);
     }
 
     #[test]
@@ -350,25 +416,19 @@ mod tests {
         timeline(text).cut().spares(NAME);
         timeline(text).and("2001 c1 read#4").cut().witness(NAME);
         timeline(text).and("500 c1 exit#4 info").cut().witness(NAME);
-        let planned = timeline(text)
-            .and("2001 c1 read#4")
-            .planned("pause", "c1", 100)
-            .cut();
-        assert_eq!(
-            planned.reason(NAME),
-            "fault `pause` on c1 was still to come when the history was cut"
-        );
     }
 
     #[test]
-    fn a_believed_hold_is_no_stuck_lock_even_past_the_cut_of_a_history() {
+    fn a_lease_holds_nobody_off_after_its_validity() {
         let text = "10 c1 acquire#1
              12 c1 acquire#1 ok validity=20
              30 c2 acquire#2
              3000 c2 acquire#2 fail error=busy
-             3001 c2 acquire#3";
-        timeline(text).holds(NAME);
-        timeline(text).cut().spares(NAME);
+             3001 c1 read#4";
+        timeline(text).witness(NAME);
+        timeline(text).cut().witness(NAME);
+        timeline(&text.replace("validity=20", "validity=2900")).spares(NAME);
+        timeline(&text.replace("validity=20", "")).spares(NAME);
         timeline(text)
             .bound_ms(0)
             .verdict()

@@ -4,7 +4,12 @@
 //! the grants, by the earliest instant at which each can have begun, against the highest token of all that had
 //! returned before: O(n log n).
 
-use crate::operations::Acquire;
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Included};
+
+use crate::grants::Cuts;
+use crate::names::NONE;
+use crate::operations::{Acquire, NEVER};
 use crate::properties::{Case, Finding, Property, witness};
 use crate::sentences::{self, Clock};
 
@@ -32,6 +37,8 @@ struct Fenced {
     returned: u64,
     op: u64,
     grant: u32,
+    /// From when on it is left aside.
+    cut: u64,
 }
 
 /// A grant whose token is wrong, and the earlier one that shows it.
@@ -40,9 +47,12 @@ struct Disorder {
     later: Fenced,
 }
 
-fn judge(case: &Case<'_>) -> Finding {
+fn judge(case: &Case<'_>, cuts: &Cuts) -> Finding {
     let fenced = |(grant, acquire): (usize, &Acquire)| {
-        let token = acquire.token.filter(|_| acquire.granted())?;
+        let cut = cuts.of(grant as u32, acquire.call.op);
+        let token = acquire
+            .token
+            .filter(|_| acquire.granted() && acquire.call.completed < cut)?;
         let (began, returned) = (case.grants.began[grant], acquire.call.completed);
         Some(Fenced {
             lock: acquire.lock,
@@ -51,6 +61,7 @@ fn judge(case: &Case<'_>) -> Finding {
             returned,
             op: acquire.call.op,
             grant: grant as u32,
+            cut,
         })
     };
     let mut grants: Vec<Fenced> = case
@@ -85,19 +96,30 @@ fn lower(grants: &mut [Fenced]) -> Vec<Disorder> {
     grants.sort_unstable_by_key(|grant| (grant.lock, grant.began, grant.op));
     let mut returned = by_return.into_iter().peekable();
     let mut highest: Option<Fenced> = None;
+    // Those that are left aside from some time on, by lock and that time.
+    let mut for_a_time: BTreeMap<(u32, u64, u32), Fenced> = BTreeMap::new();
     let mut disorders = Vec::new();
     for later in grants.iter() {
         while let Some(earlier) =
             returned.next_if(|earlier| (earlier.lock, earlier.returned) < (later.lock, later.began))
         {
+            if earlier.cut != NEVER {
+                for_a_time.insert((earlier.lock, earlier.cut, earlier.grant), earlier);
+                continue;
+            }
             let higher =
                 |highest: Fenced| highest.lock != earlier.lock || earlier.token > highest.token;
             if highest.is_none_or(higher) {
                 highest = Some(earlier);
             }
         }
-        if let Some(earlier) =
-            highest.filter(|highest| highest.lock == later.lock && highest.token > later.token)
+        let still = for_a_time.range((
+            Excluded((later.lock, later.returned, NONE)),
+            Included((later.lock, NEVER, NONE)),
+        ));
+        let mut earlier = highest.iter().chain(still.map(|(_, earlier)| earlier));
+        if let Some(&earlier) =
+            earlier.find(|earlier| earlier.lock == later.lock && earlier.token > later.token)
         {
             disorders.push(Disorder {
                 earlier,
@@ -111,15 +133,24 @@ fn lower(grants: &mut [Fenced]) -> Vec<Disorder> {
 /// The grants whose token a grant that returned before them has, too.
 fn shared(grants: &mut [Fenced]) -> Vec<Disorder> {
     grants.sort_unstable_by_key(|grant| (grant.lock, grant.token, grant.returned, grant.op));
-    let same = |pair: &&[Fenced]| (pair[0].lock, pair[0].token) == (pair[1].lock, pair[1].token);
-    grants
-        .windows(2)
-        .filter(same)
-        .map(|pair| Disorder {
-            earlier: pair[0],
-            later: pair[1],
-        })
-        .collect()
+    let same = |a: &Fenced, b: &Fenced| (a.lock, a.token) == (b.lock, b.token);
+    let mut disorders = Vec::new();
+    for sharing in grants.chunk_by(same) {
+        // Of those before it, the one that is left aside last.
+        let mut last = sharing[0];
+        for later in &sharing[1..] {
+            if later.returned < last.cut {
+                disorders.push(Disorder {
+                    earlier: last,
+                    later: *later,
+                });
+            }
+            if later.cut > last.cut {
+                last = *later;
+            }
+        }
+    }
+    disorders
 }
 
 fn describe(case: &Case<'_>, disorder: &Disorder) -> crate::Witness {
@@ -242,7 +273,7 @@ mod tests {
              70 c2 acquire#4
              72 c2 acquire#4 ok token=8 validity=90",
         )
-        .holds(NAME);
+        .spares(NAME);
     }
 
     #[test]

@@ -24,9 +24,11 @@ struct State {
     arming: u64,
     rules: HashMap<u32, Action>,
     held: Vec<Held>,
-    notices: VecDeque<Notice>,
-    /// How many notices of this arming are no longer kept.
-    forgotten: usize,
+    notices: VecDeque<(u64, Notice)>,
+    /// The number of the next notice.
+    next: u64,
+    /// The number of the first notice since the arming.
+    since_arming: u64,
 }
 
 /// A client that waits for its answer.
@@ -44,21 +46,21 @@ pub struct Armed {
     arming: u64,
 }
 
-/// How far a watcher has read.
+/// The number of the notice that a watcher reads next; none for one that has not read yet.
 #[derive(Default)]
-pub struct Position {
-    arming: u64,
-    read: usize,
-}
+pub struct Position(Option<u64>);
 
 impl Board {
-    /// Replaces all rules, forgets all notices, and lets all held clients go on, with `answer`.
+    /// Replaces all rules, forgets what clients reached, and lets all held clients go on, with `answer`. Ends of
+    /// processes and stalls stay for those who watch already: nobody may miss one.
     pub fn arm(&self, rules: &[Rule], answer: &[u8]) {
         let mut state = lock(&self.state);
         state.arming += 1;
         state.rules = rules.iter().map(|rule| (rule.rule, rule.action)).collect();
-        state.notices.clear();
-        state.forgotten = 0;
+        state.since_arming = state.next;
+        state
+            .notices
+            .retain(|(_, notice)| !matches!(notice, Notice::Reached { .. }));
         let held = std::mem::take(&mut state.held);
         drop(state);
         answer_all(held, answer);
@@ -106,10 +108,11 @@ impl Board {
             return false;
         }
         state.held.extend(held);
-        state.notices.push_back(notice);
+        let number = state.next;
+        state.next += 1;
+        state.notices.push_back((number, notice));
         if state.notices.len() > KEPT {
             state.notices.pop_front();
-            state.forgotten += 1;
         }
         drop(state);
         self.news.notify_all();
@@ -142,21 +145,26 @@ impl Board {
         state.held.retain(|held| held.connection != connection);
     }
 
-    /// Waits for notices after `position`, which moves on; empty once `gone` says that nobody reads them any more.
+    /// Waits for notices after `position`, which moves on; empty once `gone` says that nobody reads them any more. One who
+    /// has not read yet begins with those since the last arming.
     pub fn next(&self, position: &mut Position, gone: impl Fn() -> bool) -> Vec<Notice> {
         let mut state = lock(&self.state);
         loop {
             if gone() {
                 return Vec::new();
             }
-            if position.arming != state.arming {
-                position.arming = state.arming;
-                position.read = 0;
-            }
-            let skip = position.read.saturating_sub(state.forgotten);
-            if skip < state.notices.len() {
-                position.read = state.forgotten + state.notices.len();
-                return state.notices.iter().skip(skip).cloned().collect();
+            let from = *position.0.get_or_insert(state.since_arming);
+            let fresh = |(number, _): &&(u64, Notice)| *number >= from;
+            let news: Vec<Notice> = state
+                .notices
+                .iter()
+                .rev()
+                .take_while(fresh)
+                .map(|(_, notice)| notice.clone())
+                .collect();
+            if !news.is_empty() {
+                position.0 = Some(state.next);
+                return news.into_iter().rev().collect();
             }
             let waited = self.news.wait(state);
             state = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -237,6 +245,35 @@ mod tests {
         board.tell_of(old, notice(3));
         board.tell_of(board.armed(7).unwrap(), notice(4));
         assert_eq!(board.next(&mut position, || false), [notice(4)]);
+    }
+
+    #[test]
+    fn an_arming_forgets_no_end_and_no_stall_that_a_watcher_has_not_read() {
+        let ended = |life| Notice::Ended {
+            process: "client".to_owned(),
+            life,
+            at_ns: 1,
+            ended: "signal 9".to_owned(),
+            asked: false,
+        };
+        let stalled = Notice::Stalled {
+            at_ns: 2,
+            stalled_ns: 1,
+        };
+        let board = board(Action::Tell);
+        let mut early = Position::default();
+        board.tell(ended(1));
+        assert_eq!(board.next(&mut early, || false), [ended(1)]);
+        board.tell(ended(2));
+        board.tell(stalled.clone());
+        arm(&board, Action::Tell);
+        board.tell(ended(3));
+        assert_eq!(
+            board.next(&mut early, || false),
+            [ended(2), stalled, ended(3)]
+        );
+        let mut late = Position::default();
+        assert_eq!(board.next(&mut late, || false), [ended(3)]);
     }
 
     #[test]

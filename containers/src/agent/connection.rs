@@ -28,6 +28,17 @@ pub enum AgentError {
         /// What the system said.
         source: io::Error,
     },
+    /// This process may open no more files, connections among them.
+    #[error(
+        "host {host}: too many open files ({source}): raise the limit (`ulimit -n 4096`), or run fewer clients or \
+         `--jobs` at once"
+    )]
+    TooFewDescriptors {
+        /// The host.
+        host: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The agent did not answer in time. Nothing more can be asked over this connection.
     #[error("host {host}: no answer to `{request}` within {} ms", waited.as_millis())]
     TimedOut {
@@ -139,6 +150,9 @@ impl Agent {
                 host,
                 lines: Lines::new(stream),
             }),
+            Err(source) if crate::error::is_limit_of_files(&source) => {
+                Err(AgentError::TooFewDescriptors { host, source })
+            }
             Err(source) => Err(AgentError::Unreachable {
                 host,
                 socket: socket.to_path_buf(),
@@ -288,8 +302,17 @@ impl Agent {
     }
 
     /// Turns the connection into one that carries the host's notices, those since the last [`Agent::arm`] included.
-    pub fn watch(mut self) -> Result<Watch, AgentError> {
-        self.send(&Request::Watch, "watch")?;
+    pub fn watch(self) -> Result<Watch, AgentError> {
+        self.into_watch(false)
+    }
+
+    /// As [`Agent::watch`], and the agent tells of its host's stalls for as long as this watches.
+    pub fn watch_with_stalls(self) -> Result<Watch, AgentError> {
+        self.into_watch(true)
+    }
+
+    fn into_watch(mut self, stalls: bool) -> Result<Watch, AgentError> {
+        self.send(&Request::Watch { stalls }, "watch")?;
         Ok(Watch {
             host: self.host,
             lines: self.lines,
@@ -451,7 +474,7 @@ fn name_of(request: &Request) -> String {
         Request::Arm { rules } => format!("arm {} rules", rules.len()),
         Request::Proceed { rule } => format!("proceed {rule}"),
         Request::Held => "held".to_owned(),
-        Request::Watch => "watch".to_owned(),
+        Request::Watch { .. } => "watch".to_owned(),
         Request::Reached { rule, .. } => format!("reached {rule}"),
     }
 }

@@ -8,6 +8,7 @@
 mod board;
 mod connection;
 mod files;
+mod heartbeat;
 mod lines;
 mod output;
 mod priority;
@@ -25,6 +26,7 @@ use std::sync::{Mutex, MutexGuard};
 use nix::time::{ClockId, clock_gettime};
 
 pub use connection::{Agent, AgentError, Ran, Signalled, Started, Watch};
+pub use heartbeat::Heartbeat;
 pub use serve::serve;
 
 /// Names an agent's socket to every process that the agent starts.

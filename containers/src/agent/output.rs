@@ -1,6 +1,7 @@
 //! The output of processes: pumped from a pipe into `<folder>/<process>.log`, kept while no folder is known.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, PipeReader, PipeWriter, Read, Write, pipe};
 use std::path::{Path, PathBuf};
@@ -64,6 +65,11 @@ impl Logs {
     }
 }
 
+/// Writes to the container's own log. Nobody may be reading it any more, which must not end a process's pump.
+fn tell(what: impl Display) {
+    let _ = writeln!(io::stderr(), "agent: {what}");
+}
+
 fn path_in(folder: &Path, process: &str) -> PathBuf {
     folder.join(format!("{process}.log"))
 }
@@ -101,7 +107,7 @@ impl Log {
                 Ok(0) => return,
                 Ok(read) => lock(&self.sink).take(&chunk[..read]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return eprintln!("agent: a process's output is lost: {error}"),
+                Err(error) => return tell(format_args!("a process's output is lost: {error}")),
             }
         }
     }
@@ -131,7 +137,10 @@ impl Sink {
             // A full disk must not stop the process by a full pipe: its output is dropped, and the log will say so.
             if let Err(error) = self.write(output) {
                 self.lost += output.len();
-                eprintln!("agent: {} bytes of output are lost: {error}", output.len());
+                tell(format_args!(
+                    "{} bytes of output are lost: {error}",
+                    output.len()
+                ));
             }
         } else if self.early.len() + output.len() <= EARLY {
             self.early.extend_from_slice(output);

@@ -27,6 +27,8 @@ struct Named {
     command: Command,
     life: u32,
     pid: i32,
+    /// Whether this life was to be ended.
+    asked: bool,
     end: Option<End>,
 }
 
@@ -96,6 +98,7 @@ impl Processes {
             command,
             life,
             pid,
+            asked: false,
             end: None,
         };
         lock(&self.table).named.insert(name.to_owned(), started);
@@ -141,6 +144,15 @@ impl Processes {
         named
             .map(|named| named.pid)
             .ok_or_else(|| "nothing was ever started under this name".to_owned())
+    }
+
+    /// The process id of what was started last under a name, whose end is about to be brought about.
+    pub fn about_to_end(&self, name: &str) -> Result<i32, String> {
+        let pid = self.pid_of(name)?;
+        if let Some(named) = lock(&self.table).named.get_mut(name) {
+            named.asked = true;
+        }
+        Ok(pid)
     }
 
     /// How a process and its descendants are, given their states.
@@ -204,6 +216,7 @@ impl Processes {
                     life: named.life,
                     at_ns,
                     ended: end.how.clone(),
+                    asked: named.asked,
                 });
                 named.end = Some(end);
             }

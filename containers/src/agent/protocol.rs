@@ -78,7 +78,10 @@ pub enum Request {
     /// Which rules hold a client now? Answered by [`Reply::Held`].
     Held,
     /// From now on this connection carries the host's [`Notice`]s, those since the last [`Request::Arm`] included.
-    Watch,
+    Watch {
+        /// Whether the agent keeps a heartbeat for as long as this watches, so that there are [`Notice::Stalled`].
+        stalls: bool,
+    },
     /// By a client: it is at what `rule` names. Answered by [`Reply::Done`] when it may go on.
     Reached {
         /// The rule.
@@ -259,5 +262,15 @@ pub enum Notice {
         at_ns: u64,
         /// How: `exit 0`, `signal 9`.
         ended: String,
+        /// Whether this agent was asked to end it ([`Signal::Kill`], [`Signal::Terminate`]). What ends without that
+        /// ended by itself or was killed from outside, be its host the target of a planned fault or not.
+        asked: bool,
+    },
+    /// The agent's heartbeat came late: the host stood still, or was starved.
+    Stalled {
+        /// When the heartbeat came.
+        at_ns: u64,
+        /// How long there had been none.
+        stalled_ns: u64,
     },
 }

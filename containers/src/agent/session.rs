@@ -15,7 +15,7 @@ use super::board::{Armed, Board, Position};
 use super::processes::Processes;
 use super::protocol::{Action, Notice, Reply, Request, Signal};
 use super::signals::{self, Shown};
-use super::{STACK, files, priority, proc, run};
+use super::{Heartbeat, STACK, files, monotonic_ns, priority, proc, run};
 
 /// The longest request: a file's content, in JSON.
 const LINE: u64 = 64 * 1024 * 1024;
@@ -41,8 +41,10 @@ enum Next {
     Answer(Reply),
     /// Another connection answers, when the client may go on.
     Silence,
-    /// The connection carries notices from now on.
-    Watch,
+    /// The connection carries notices from now on, those of stalls among them.
+    Watch {
+        stalls: bool,
+    },
 }
 
 impl Session {
@@ -83,7 +85,7 @@ impl Session {
             match next {
                 Next::Answer(reply) => self.answer(&reply)?,
                 Next::Silence => {}
-                Next::Watch => return self.watch(reader),
+                Next::Watch { stalls } => return self.watch(reader, stalls),
             }
         }
     }
@@ -110,7 +112,7 @@ impl Session {
                     states: stopped.map_or_else(String::new, |shown| shown.states.clone()),
                 });
             }
-            Request::Watch => return Next::Watch,
+            Request::Watch { stalls } => return Next::Watch { stalls },
             Request::Hello => Ok(Reply::Here {
                 scheduling: self.scheduling.clone(),
             }),
@@ -175,7 +177,7 @@ impl Session {
     }
 
     /// Writes notices by a thread of its own, while this one waits for the other side to close.
-    fn watch(&self, mut reader: BufReader<UnixStream>) -> io::Result<()> {
+    fn watch(&self, mut reader: BufReader<UnixStream>, stalls: bool) -> io::Result<()> {
         let gone = Arc::new(AtomicBool::new(false));
         let mut stream = self.stream.try_clone()?;
         let (shared, reader_gone) = (Arc::clone(&self.shared), Arc::clone(&gone));
@@ -197,12 +199,34 @@ impl Session {
                         }
                     }
                 })?;
-        let ended = io::copy(&mut reader, &mut io::sink()).map(drop);
+        let beating = match stalls {
+            true => self.keep_beating(Arc::clone(&gone)),
+            false => Ok(()),
+        };
+        let ended = beating.and_then(|()| io::copy(&mut reader, &mut io::sink()).map(drop));
         gone.store(true, Ordering::Relaxed);
         self.shared.board.rouse();
         // The writer fails only by the other side's going, and then nobody is there to be told.
         let _ = writer.join();
         ended
+    }
+
+    /// Tells of stalls until the watcher is gone, by a thread that is not raised: one of real time would run while the host's
+    /// servers are starved, and notice nothing.
+    fn keep_beating(&self, gone: Arc<AtomicBool>) -> io::Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let beat = move || {
+            let heartbeat = Heartbeat::new(monotonic_ns());
+            while !gone.load(Ordering::Relaxed) {
+                thread::sleep(Heartbeat::INTERVAL);
+                let at_ns = monotonic_ns();
+                if let Some(stalled_ns) = heartbeat.beat(at_ns) {
+                    shared.board.tell(Notice::Stalled { at_ns, stalled_ns });
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("heartbeat".to_owned());
+        thread.stack_size(STACK).spawn(beat).map(drop)
     }
 }
 
@@ -218,7 +242,10 @@ fn look(processes: &Processes, process: &str) -> Result<Reply, String> {
 }
 
 fn signalled(processes: &Processes, process: &str, signal: Signal) -> Result<Reply, String> {
-    let pid = processes.pid_of(process)?;
+    let pid = match signal {
+        Signal::Stop | Signal::Continue => processes.pid_of(process)?,
+        Signal::Kill | Signal::Terminate => processes.about_to_end(process)?,
+    };
     let shown = match signal {
         Signal::Stop => signals::stop(pid),
         Signal::Continue => signals::proceed(pid),

@@ -7,7 +7,7 @@ use bollard::query_parameters::CreateImageOptionsBuilder;
 use futures_util::StreamExt as _;
 
 use super::{bootstrap, id_of};
-use crate::error::words;
+use crate::replies::words;
 use crate::{Engine, Error, Progress};
 
 /// Names an image to build on instead of the usual one.

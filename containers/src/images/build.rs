@@ -7,7 +7,7 @@ use bollard::query_parameters::{BuildImageOptions, BuildImageOptionsBuilder};
 use futures_util::StreamExt as _;
 
 use super::context;
-use crate::error::words;
+use crate::replies::{lost, words};
 use crate::{Engine, Error, Progress};
 
 /// How many of the last lines of a build's output stand in its error.
@@ -48,7 +48,10 @@ pub(super) async fn build(
             Ok(info) => output.add(&info.stream.or(info.status).unwrap_or_default(), |line| {
                 progress.detail(&format!("{stage}: {line}"));
             }),
-            Err(reply) => return Err(failure(stage, &words(&reply), output)),
+            Err(reply) => {
+                let lost = lost(&format!("building image `{stage}`"), &reply);
+                return Err(lost.unwrap_or_else(|| failure(stage, &words(&reply), output)));
+            }
         }
     }
     Ok(())

@@ -43,7 +43,10 @@ impl Service for Postgres {
             agent,
             &["cp", "--archive", TEMPLATE, DATA],
         )?;
-        let mut server = command(&["postgres", "-D", DATA]);
+        // Else it starts its processes anew when somebody kills one of them: it would go through a crash, and only its log
+        // would tell.
+        let ends = "restart_after_crash=off";
+        let mut server = command(&["postgres", "-D", DATA, "-c", ends]);
         server.env = clock::environment();
         server.user = Some(USER.to_owned());
         agent.start(SERVER, server)?;

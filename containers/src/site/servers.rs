@@ -20,17 +20,20 @@ const READY_PAUSE: Duration = Duration::from_millis(20);
 /// Starts the servers of all hosts at once and waits until all serve; the version of each.
 pub fn start(hosts: &[Host], cancelled: &AtomicBool) -> Result<BTreeMap<String, String>, Error> {
     thread::scope(|scope| {
-        let started: Vec<_> = hosts
+        let servers = hosts
             .iter()
-            .filter_map(|host| Some((host, host.service()?)))
-            .map(|(host, service)| {
-                let all = members_beside(host, hosts);
-                (
-                    host,
-                    scope.spawn(move || start_one(host, service, &all, cancelled)),
-                )
-            })
-            .collect();
+            .filter_map(|host| Some((host, host.service()?)));
+        let started = servers.map(|(host, service)| {
+            let all = members_beside(host, hosts);
+            let thread = thread::Builder::new()
+                .spawn_scoped(scope, move || start_one(host, service, &all, cancelled));
+            let doing = || format!("starting {} on host {}", service.name(), host.name);
+            Ok((
+                host,
+                thread.map_err(|source| Error::thread(doing(), source))?,
+            ))
+        });
+        let started: Vec<_> = started.collect::<Result<_, Error>>()?;
         let mut versions = BTreeMap::new();
         for (host, started) in started {
             let version = started.join().map_err(|_| Error::Host {
@@ -110,11 +113,12 @@ pub fn leader(servers: &[Host]) -> Result<String, Error> {
         let (host, answers) = (host.clone(), answers.clone());
         asked += 1;
         // Not joined: one that is paused answers late or never, and is not waited for once another has answered.
-        thread::spawn(move || {
+        let thread = thread::Builder::new().spawn(move || {
             let leads = host.agent().and_then(|mut agent| service.leads(&mut agent));
             // Nobody hears it where another has been believed.
             let _ = answers.send((host.name, leads));
         });
+        thread.map_err(|source| Error::thread("asking who leads", source))?;
     }
     drop(answers);
     let mut said = Vec::new();

@@ -11,18 +11,21 @@ use bollard::container::LogOutput;
 use bollard::models::NetworkCreateRequest;
 use bollard::query_parameters::{InspectContainerOptions, LogsOptionsBuilder};
 use futures_util::StreamExt as _;
-use futures_util::future::try_join_all;
+use futures_util::future::{join_all, try_join_all};
 use testcontainers::core::error::ClientError;
 use testcontainers::core::{AccessMode, Mount};
 use testcontainers::runners::AsyncRunner as _;
 use testcontainers::{GenericImage, ImageExt as _, TestcontainersError};
+use tokio::runtime::Runtime;
 
-use super::{CLIENT_STAGE, Host, Role, STORAGE, STORAGE_SERVICE, Site, SiteRequest};
+use super::bounds::Bounds;
+use super::{CLIENT_STAGE, Ends, FOLDERS, Host, Role, STORAGE, STORAGE_SERVICE, Site, SiteRequest};
 use super::{real_time, servers};
 use crate::agent::{Agent, AgentError};
 use crate::bundle::Bundle;
 use crate::images::{self, Image};
 use crate::owner;
+use crate::silence::HURRY;
 use crate::{Engine, Error, RuntimeDirectory};
 
 /// Where hosts find the program that is their agent.
@@ -47,6 +50,9 @@ const AGENT_WITHIN: Duration = Duration::from_secs(30);
 const AGENT_PAUSE: Duration = Duration::from_millis(5);
 const CONTAINER_PAUSE: Duration = Duration::from_millis(500);
 
+/// How long what Docker was asked for may take once nobody waits for it any more.
+const SETTLED_WITHIN: Duration = Duration::from_secs(5);
+
 /// The pause between two looks whether the start was given up.
 const CANCEL_PAUSE: Duration = Duration::from_millis(20);
 
@@ -61,28 +67,50 @@ pub fn start(request: &SiteRequest, cancelled: &AtomicBool) -> Result<Site, Erro
         .map_err(|source| Error::io("a runtime of its own", source))?;
     let mut watch = Stopwatch::new();
     let directory = RuntimeDirectory::of_run(&request.run)?;
-    let ground = runtime.block_on(unless(cancelled, Ground::new(request, directory.path())))?;
+    let folders = make_folders(request)?;
+    let ground = Ground::new(request, directory.path(), folders.path());
+    let ground = runtime.block_on(unless(cancelled, ground))?;
     watch.lap("images");
-    // From here on, whatever ends the start removes what it has made: by the site's being dropped.
+    // From here on, whatever ends the start removes what it has made.
     let mut site = Site {
         run: request.run.clone(),
         topology: request.topology,
         hosts: Vec::new(),
         versions: BTreeMap::new(),
         timings: Vec::new(),
+        ends: Ends::none(),
         runtime: Some(directory),
+        folders: Some(folders),
         kept: AtomicBool::new(false),
         gone: false,
     };
+    match fill(&mut site, request, &runtime, &ground, &mut watch, cancelled) {
+        Ok(()) => {
+            site.timings = watch.laps;
+            Ok(site)
+        }
+        Err(error) => Err(runtime.block_on(site.give_up(&ground.engine, error))),
+    }
+}
+
+/// Makes all that a site consists of.
+fn fill(
+    site: &mut Site,
+    request: &SiteRequest,
+    runtime: &Runtime,
+    ground: &Ground,
+    watch: &mut Stopwatch,
+    cancelled: &AtomicBool,
+) -> Result<(), Error> {
     check(cancelled)?;
-    runtime.block_on(ground.make_network())?;
+    runtime.block_on(ground.settled(cancelled, ground.make_network()))?;
     watch.lap("network");
     check(cancelled)?;
-    site.hosts = runtime.block_on(try_join_all(
-        planned(request)
-            .into_iter()
-            .map(|(name, role)| ground.make_host(name, role)),
-    ))?;
+    let hosts = planned(request).into_iter();
+    // All are awaited, also after one has failed: what Docker was asked for can only be removed when it is there.
+    let hosts = join_all(hosts.map(|(name, role)| ground.make_host(name, role)));
+    let hosts = async { hosts.await.into_iter().collect::<Result<_, Error>>() };
+    site.hosts = runtime.block_on(ground.settled(cancelled, hosts))?;
     watch.lap("containers");
     check(cancelled)?;
     let agents = site.hosts.iter().map(|host| ground.agent_of(host));
@@ -90,10 +118,17 @@ pub fn start(request: &SiteRequest, cancelled: &AtomicBool) -> Result<Site, Erro
     watch.lap("agents");
     check(cancelled)?;
     site.versions = servers::start(&site.hosts, cancelled)?;
+    site.ends = Ends::of(&site.hosts)?;
     watch.lap("servers");
-    check(cancelled)?;
-    site.timings = watch.laps;
-    Ok(site)
+    check(cancelled)
+}
+
+/// Makes what holds the hosts' folders, in a place of its own beside the runs.
+fn make_folders(request: &SiteRequest) -> Result<RuntimeDirectory, Error> {
+    let out = &request.out_dir;
+    fs::create_dir_all(out).map_err(|source| Error::io(out, source))?;
+    let out = fs::canonicalize(out).map_err(|source| Error::io(out, source))?;
+    RuntimeDirectory::beside(&out.join(FOLDERS), &request.run)
 }
 
 /// Ends a start that nobody waits for any more.
@@ -109,17 +144,16 @@ async fn unless<T>(
     cancelled: &AtomicBool,
     work: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
-    let given_up = async {
-        loop {
-            if let Err(error) = check(cancelled) {
-                return error;
-            }
-            tokio::time::sleep(CANCEL_PAUSE).await;
-        }
-    };
     tokio::select! {
         outcome = work => outcome,
-        error = given_up => Err(error),
+        () = given_up(cancelled) => Err(Error::Cancelled),
+    }
+}
+
+/// Waits until nobody waits for the start any more.
+async fn given_up(cancelled: &AtomicBool) {
+    while !cancelled.load(Ordering::Relaxed) {
+        tokio::time::sleep(CANCEL_PAUSE).await;
     }
 }
 
@@ -146,12 +180,12 @@ struct Ground {
     /// The network's name, with which the containers' names begin.
     network: String,
     sockets: PathBuf,
-    out_dir: PathBuf,
+    folders: PathBuf,
 }
 
 impl Ground {
     /// Makes ready all that is no part of Docker but the images.
-    async fn new(request: &SiteRequest, directory: &Path) -> Result<Ground, Error> {
+    async fn new(request: &SiteRequest, directory: &Path, folders: &Path) -> Result<Ground, Error> {
         let engine = crate::engine().await?;
         let stages: BTreeSet<&str> = planned(request)
             .iter()
@@ -159,9 +193,6 @@ impl Ground {
             .collect();
         let stages: Vec<&str> = stages.into_iter().collect();
         let images = images::ensure(&engine, &stages, &()).await?;
-        let out_dir = std::path::absolute(&request.out_dir)
-            .map_err(|source| Error::io(&request.out_dir, source))?;
-        fs::create_dir_all(&out_dir).map_err(|source| Error::io(&out_dir, source))?;
         let sockets = directory.join("hosts");
         fs::create_dir(&sockets).map_err(|source| Error::io(&sockets, source))?;
         let network = directory.file_name().unwrap_or(directory.as_os_str());
@@ -172,8 +203,36 @@ impl Ground {
             labels: owner::labels(&request.run)?,
             network: network.to_string_lossy().into_owned(),
             sockets,
-            out_dir,
+            folders: folders.to_path_buf(),
         })
+    }
+
+    /// The outcome of something that Docker carries out once it was asked. Where nobody waits for the start any more, it
+    /// gets some seconds, so that what comes of it can be removed.
+    async fn settled<T>(
+        &self,
+        cancelled: &AtomicBool,
+        work: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let mut work = Box::pin(work);
+        let given_up = async {
+            given_up(cancelled).await;
+            tokio::select! {
+                silence = self.engine.silence(HURRY, &()) => silence,
+                () = tokio::time::sleep(SETTLED_WITHIN) => Error::Slow {
+                    doing: "starting the hosts".to_owned(),
+                    waited: SETTLED_WITHIN,
+                },
+            }
+        };
+        tokio::select! {
+            outcome = &mut work => outcome,
+            slow = given_up => {
+                // Dropped, it would have testcontainers ask Docker to remove what it has started, and wait for that.
+                std::mem::forget(work);
+                Err(Error::Cancelled.and_left(slow))
+            }
+        }
     }
 
     async fn make_network(&self) -> Result<(), Error> {
@@ -200,17 +259,23 @@ impl Ground {
                 stage(role)
             ),
         })?;
-        let started = self.request(&name, image).start().await;
+        let (sockets, folder) = (self.sockets.join(&name), self.folders.join(&name));
+        for folder in [&sockets, &folder] {
+            fs::create_dir(folder).map_err(|source| Error::io(folder, source))?;
+        }
+        let started = self.request(&name, role, image).start().await;
         let started = started.map_err(|error| of_testcontainers(&name, error))?;
         // Dropped, it would remove the container, which goes with all others of its run by their label.
         std::mem::forget(started);
         let address = self.address_of(&name, &container).await?;
         Ok(Host {
-            socket: self.sockets.join(format!("{name}.sock")),
+            socket: sockets.join(format!("{name}.sock")),
             image: image.id.clone(),
             name,
             address,
             role,
+            folder,
+            container,
         })
     }
 
@@ -218,7 +283,14 @@ impl Ground {
         format!("{}-{host}", self.network)
     }
 
-    fn request(&self, host: &str, image: &Image) -> testcontainers::ContainerRequest<GenericImage> {
+    fn request(
+        &self,
+        host: &str,
+        role: Role,
+        image: &Image,
+    ) -> testcontainers::ContainerRequest<GenericImage> {
+        let folder = self.folders.join(host);
+        let bounds = Bounds::of(role);
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let socket = format!("{SOCKETS}/{host}.sock");
         let mut argv = self.bundle.argv(PROGRAM);
@@ -232,18 +304,18 @@ impl Ground {
             .with_hostname(host)
             .with_network(&self.network)
             .with_labels(self.labels.clone())
-            // For faults of the network, and for an agent that runs first.
-            .with_cap_add("NET_ADMIN")
-            .with_cap_add("SYS_NICE")
             .with_mount(program)
-            .with_mount(Mount::bind_mount(text(&self.sockets), SOCKETS))
-            .with_mount(Mount::bind_mount(text(&self.out_dir), text(&self.out_dir)))
+            .with_mount(Mount::bind_mount(text(&self.sockets.join(host)), SOCKETS))
+            .with_mount(Mount::bind_mount(text(&folder), text(&folder)))
             .with_mount(
                 Mount::tmpfs_mount(DATA)
                     .with_size_bytes(DATA_BYTES)
                     .with_mode(0o1777),
             )
-            .with_host_config_modifier(|config| config.publish_all_ports = Some(false))
+            .with_host_config_modifier(move |config| {
+                config.publish_all_ports = Some(false);
+                bounds.put_on(config);
+            })
             .with_startup_timeout(CONTAINER_WITHIN)
     }
 
@@ -319,12 +391,13 @@ impl Ground {
             .filter_map(async |line| line.ok().map(|line: LogOutput| line.to_string()))
             .collect()
             .await;
+        let wrote = match lines.concat().trim_end() {
+            "" => "; its container wrote nothing".to_owned(),
+            lines => format!("; its container wrote:\n{lines}"),
+        };
         Error::Host {
             host: host.to_owned(),
-            reason: format!(
-                "{what}; its container wrote:\n{}",
-                lines.concat().trim_end()
-            ),
+            reason: what.to_owned() + &wrote,
         }
     }
 }

@@ -62,12 +62,36 @@ impl Host {
         let client = command(&["fencepost", "reach", "1", &times]);
         self.agent().start("client", client).unwrap();
     }
+
+    /// Lets the agent itself stand still for at least so long.
+    pub fn stand_still(&self, duration: Duration) {
+        self.signal(signal::Signal::SIGSTOP);
+        let stopped = Some('T');
+        wait_until("it stands still", || {
+            state_of(self.process.id() as i32) == stopped
+        });
+        thread::sleep(duration);
+        self.signal(signal::Signal::SIGCONT);
+    }
+
+    /// How the agent's thread of this name is scheduled, if there is one.
+    pub fn scheduling_of(&self, thread: &str) -> Option<[String; 3]> {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
+        let mut threads = threads.map(|entry| entry.unwrap().path());
+        let found = threads.find(|path| {
+            fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == thread)
+        });
+        scheduling(found?.join("stat"))
+    }
+
+    fn signal(&self, signal: signal::Signal) {
+        kill(Pid::from_raw(self.process.id() as i32), signal).unwrap();
+    }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
-        let pid = Pid::from_raw(self.process.id() as i32);
-        kill(pid, signal::Signal::SIGTERM).unwrap();
+        self.signal(signal::Signal::SIGTERM);
         self.process.wait().unwrap();
     }
 }
@@ -103,6 +127,14 @@ pub fn failure<T: std::fmt::Debug>(result: Result<T, AgentError>) -> String {
         Err(AgentError::Failed { error, .. }) => error,
         other => panic!("did not fail: {other:?}"),
     }
+}
+
+/// The niceness, real-time priority and policy in a `/proc/…/stat`.
+pub fn scheduling(stat: impl AsRef<Path>) -> Option<[String; 3]> {
+    let stat = fs::read_to_string(stat).ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    // proc(5) counts from 1, and the name is the second.
+    Some([19, 40, 41].map(|field| fields[field - 3].to_owned()))
 }
 
 /// The state of a process of this machine, as its kernel says.

@@ -3,3 +3,4 @@
 mod host;
 mod processes;
 mod rules;
+mod stalls;

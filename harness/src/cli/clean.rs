@@ -4,6 +4,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde_json::json;
 
+use super::progress::Display;
 use super::{Format, Voice, say};
 use crate::exit::Exit;
 use crate::report;
@@ -25,18 +26,23 @@ pub fn clean(arguments: &CleanArguments, voice: Voice) -> Result<Exit> {
         .build()
         .context("start the runtime")?;
     runtime.block_on(async {
-        let engine = containers::engine().await?;
+        let display = Display::lines();
+        let engine = containers::engine_telling(&display).await?;
         let which = if arguments.all {
             containers::Which::All
         } else {
             containers::Which::Dead
         };
-        let swept = containers::sweep(&engine, &which).await?;
-        let images = match (arguments.images, arguments.all) {
-            (false, _) => 0,
-            (true, false) => containers::images::remove_stale(&engine).await?,
-            (true, true) => containers::images::remove_all(&engine).await?,
+        let removal = async {
+            let swept = containers::sweep(&engine, &which).await?;
+            let images = match (arguments.images, arguments.all) {
+                (false, _) => 0,
+                (true, false) => containers::images::remove_stale(&engine).await?,
+                (true, true) => containers::images::remove_all(&engine).await?,
+            };
+            Ok((swept, images))
         };
+        let (swept, images) = engine.unless_silent(&display, removal).await?;
         if voice.format == Format::Human {
             let mut removed = Vec::new();
             if !swept.is_empty() {
@@ -46,13 +52,13 @@ pub fn clean(arguments: &CleanArguments, voice: Voice) -> Result<Exit> {
                 removed.push(format!("{images} images"));
             }
             match removed.as_slice() {
-                [] => say("nothing to remove")?,
-                removed => say(format!("removed {}", removed.join(", ")))?,
+                [] => say("nothing to remove"),
+                removed => say(format!("removed {}", removed.join(", "))),
             }
             for network in &swept.held_networks {
                 say(format!(
                     "Docker holds the network {network}, which nothing uses any more; it goes when the Docker daemon restarts"
-                ))?;
+                ));
             }
         } else {
             say(json!({
@@ -63,7 +69,7 @@ pub fn clean(arguments: &CleanArguments, voice: Voice) -> Result<Exit> {
                 "runtime_dirs": swept.runtime_dirs,
                 "held_networks": swept.held_networks,
                 "images": images,
-            }))?;
+            }));
         }
         Ok(Exit::Kept)
     })

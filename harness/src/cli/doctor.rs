@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::progress::Display;
 use super::{Format, Voice, say};
 use crate::exit::Exit;
 use crate::report;
@@ -50,7 +51,6 @@ pub fn doctor(voice: Voice) -> Result<Exit> {
     ]);
     match voice.format {
         Format::Human => say(report::table(
-            &[],
             findings
                 .iter()
                 .map(|finding| {
@@ -61,11 +61,13 @@ pub fn doctor(voice: Voice) -> Result<Exit> {
                     ]
                 })
                 .collect(),
-        ))?,
-        Format::Json => say(serde_json::to_string_pretty(&findings)?)?,
-        Format::Jsonl => findings
-            .iter()
-            .try_for_each(|finding| say(serde_json::to_string(finding)?))?,
+        )),
+        Format::Json => say(serde_json::to_string_pretty(&findings)?),
+        Format::Jsonl => {
+            for finding in &findings {
+                say(serde_json::to_string(finding)?);
+            }
+        }
     }
     let missing = findings.iter().any(|finding| finding.state == "missing");
     Ok(if missing {
@@ -76,7 +78,8 @@ pub fn doctor(voice: Voice) -> Result<Exit> {
 }
 
 async fn docker() -> Vec<Finding> {
-    let engine = match containers::engine().await {
+    let display = Display::lines();
+    let engine = match containers::engine_telling(&display).await {
         Ok(engine) => engine,
         Err(error) => return vec![Finding::new("Docker", "missing", error.to_string())],
     };
@@ -85,7 +88,8 @@ async fn docker() -> Vec<Finding> {
         .into_iter()
         .map(|(name, value)| format!("{name} {value}"))
         .collect();
-    let images = match containers::images::list(&engine).await {
+    let listed = containers::images::list(&engine);
+    let images = match engine.unless_silent(&display, listed).await {
         Ok(images) if images.iter().any(|image| image.current) => {
             Finding::new("images", "ok", "built")
         }

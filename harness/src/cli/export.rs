@@ -3,12 +3,12 @@
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use histories::Ending;
 use histories::entries::{Entries, Export};
 
-use super::histories as paths;
+use super::{histories as paths, output, tell};
 use crate::exit::{Exit, UsageError};
 
 #[derive(Args)]
@@ -48,9 +48,13 @@ pub fn export(arguments: &ExportArguments) -> Result<Exit> {
     let To::Jepsen = arguments.to;
     let path = paths::one(&arguments.path)?;
     let mut entries = Entries::open(&path)?;
-    let mut export = Export::new(BufWriter::new(std::io::stdout().lock()));
+    if let Some(header) = entries.header() {
+        nemesis::validate_form(&header.plan).with_context(|| path.display().to_string())?;
+    }
+    let mut export = Export::new(BufWriter::new(output::Results));
     let only = &arguments.only;
     let mut written = 0;
+    // To the end, also where nobody reads on: whether the file is damaged is still to be told.
     while let Some(entry) = entries.next()? {
         if only.is_empty() || only.iter().any(|f| *f == entry.f) {
             export.write(&entry)?;
@@ -59,10 +63,10 @@ pub fn export(arguments: &ExportArguments) -> Result<Exit> {
     }
     export.finish()?.flush()?;
     if let Some(Ending::Truncated { .. }) = entries.ending() {
-        eprintln!(
+        tell(format_args!(
             "note: {} is cut: its export looks as if nothing came after",
             path.display()
-        );
+        ));
     }
     if written == 0 {
         return Err(UsageError(format!(

@@ -1,13 +1,14 @@
 //! The histories that paths on the command line mean.
 
-use std::io::{self, StdinLock};
+use std::io::{self, ErrorKind, StdinLock};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use containers::site::FOLDERS;
 use histories::entries::Entries;
 use histories::{Place, ReadError};
 
-use crate::exit::UsageError;
+use crate::exit::{Unreadable, UsageError};
 
 /// What a path means that is no path: a history that comes through standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -29,17 +30,22 @@ pub fn standard_input() -> impl FnMut() -> Result<Entries<StdinLock<'static>>, R
     }
 }
 
-/// All histories that paths mean, in the order of the paths.
-pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
+/// What paths mean.
+#[derive(Default)]
+pub struct Found {
+    /// Histories.
+    pub files: Vec<PathBuf>,
+    /// Why there is nothing to read at a path, or at one below it.
+    pub refused: Vec<anyhow::Error>,
+}
+
+/// All histories that paths mean, in the order of the paths. A path that means none keeps no other from being judged.
+pub fn find(paths: &[PathBuf]) -> Found {
+    let mut found = Found::default();
     for path in paths {
-        find_in(path, &mut found)?;
+        find_in(path, &mut found);
     }
-    let from_standard_input = |path: &&PathBuf| *path == Path::new(STANDARD_INPUT);
-    if found.iter().filter(from_standard_input).count() > 1 {
-        return Err(UsageError("standard input is one history: name `-` once".to_owned()).into());
-    }
-    Ok(found)
+    found
 }
 
 /// The history that a path means: the file itself, or the one in a run directory.
@@ -47,9 +53,12 @@ pub fn one(path: &Path) -> Result<PathBuf> {
     if path == Path::new(STANDARD_INPUT) {
         return Err(UsageError("name a file here, not standard input".to_owned()).into());
     }
-    let mut found = Vec::new();
-    find_in(path, &mut found)?;
-    match found.as_slice() {
+    let mut found = Found::default();
+    find_in(path, &mut found);
+    if let Some(error) = found.refused.pop() {
+        return Err(error);
+    }
+    match found.files.as_slice() {
         [one] => Ok(one.clone()),
         several => Err(UsageError(format!(
             "{} holds {} histories: name one of them",
@@ -60,66 +69,131 @@ pub fn one(path: &Path) -> Result<PathBuf> {
     }
 }
 
-/// All histories under a path, in the order of their names; symbolic links inside folders are not followed.
-fn find_in(path: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+/// All histories under a path, in the order of their names.
+fn find_in(path: &Path, found: &mut Found) {
+    let shown = path.display();
     if path == Path::new(STANDARD_INPUT) {
-        found.push(path.to_owned());
-        return Ok(());
-    }
-    if !path.is_dir() {
-        if !path.exists() {
-            return Err(UsageError(format!(
-                "{}: there is no such file or folder",
-                path.display()
-            ))
-            .into());
+        if found.files.iter().any(|file| file == path) {
+            return found.misused("standard input is one history: name `-` once".to_owned());
         }
-        if !path.is_file() {
-            return Err(UsageError(format!(
-                "{} is no regular file: save it to a file first, or give it as standard input, as `-`",
-                path.display()
-            ))
-            .into());
+        return found.files.push(path.to_owned());
+    }
+    let kind = match std::fs::metadata(path) {
+        Ok(metadata) => metadata.file_type(),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return found.misused(format!("{shown}: there is no such file or folder"));
         }
-        found.push(path.to_owned());
-        return Ok(());
+        Err(error) => return found.unreadable(path, error),
+    };
+    if kind.is_file() {
+        return found.files.push(path.to_owned());
     }
-    let before = found.len();
-    walk(path, found).map_err(|error| UsageError(format!("{error:#}")))?;
-    if found.len() == before {
-        return Err(UsageError(format!(
-            "{} holds no history (.jsonl, .edn, .jsonl.zst or .edn.zst, or a log that Porcupine reads)",
-            path.display()
-        ))
-        .into());
+    if !kind.is_dir() {
+        return found.misused(format!(
+            "{shown} is no regular file: save it to a file first, or give it as standard input, as `-`"
+        ));
     }
-    Ok(())
+    let before = found.count();
+    found.walk(path);
+    if found.count() == before {
+        found.misused(format!(
+            "{shown} holds no history (.jsonl, .edn, .jsonl.zst or .edn.zst, or a log that Porcupine reads)"
+        ));
+    }
 }
 
-fn walk(folder: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
-    let read = || -> std::io::Result<Vec<_>> { std::fs::read_dir(folder)?.collect() };
-    let mut entries = read().with_context(|| format!("look into {}", folder.display()))?;
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        let kind = entry
-            .file_type()
-            .with_context(|| format!("look at {}", entry.path().display()))?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if kind.is_dir() && name != "clients" && name != "logs" {
-            walk(&entry.path(), found)?;
-        } else if kind.is_file() && is_history(&entry.path(), &name) {
-            found.push(entry.path());
+impl Found {
+    /// How many histories there are, those that cannot be read among them.
+    pub fn count(&self) -> usize {
+        self.files.len() + self.refused.len()
+    }
+
+    fn misused(&mut self, why: String) {
+        self.refused.push(UsageError(why).into());
+    }
+
+    fn unreadable(&mut self, path: &Path, source: io::Error) {
+        let path = path.to_owned();
+        self.refused.push(Unreadable { path, source }.into());
+    }
+
+    /// Adds what is in a folder; one that cannot be read keeps nobody from reading those beside it. What has the name of a
+    /// history and is no regular file is told when it is opened.
+    fn walk(&mut self, folder: &Path) {
+        let read = || -> io::Result<Vec<_>> { std::fs::read_dir(folder)?.collect() };
+        let mut entries = match read() {
+            Ok(entries) => entries,
+            Err(error) => return self.unreadable(folder, error),
+        };
+        entries.sort_by_key(std::fs::DirEntry::file_name);
+        for entry in entries {
+            let path = entry.path();
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => {
+                    if ![FOLDERS, "clients", "logs"].contains(&&*name) {
+                        self.walk(&path);
+                    }
+                }
+                Ok(kind) if kind.is_symlink() => {
+                    if is_named_as_history(&name) {
+                        self.refused.push(not_followed(path).into());
+                    }
+                }
+                Ok(_) if is_history(&path, &name) => self.files.push(path),
+                Ok(_) => {}
+                Err(error) => self.unreadable(&path, error),
+            }
         }
     }
-    Ok(())
 }
 
-/// Whether a file in a folder is a history: by its name, or, where a name says little, by how it begins.
+/// A symbolic link below a folder is not read: it may lead anywhere.
+fn not_followed(link: PathBuf) -> ReadError {
+    ReadError::Io {
+        place: Place {
+            path: Some(link),
+            ..Place::default()
+        },
+        source: io::Error::other(
+            "it is a symbolic link, and none is followed below a folder: name it by itself",
+        ),
+    }
+}
+
+/// Whether a file in a folder is a history: by its name, or, where a name says little, by how it begins. One that cannot
+/// be opened may be.
 fn is_history(path: &Path, name: &str) -> bool {
-    let name = name.strip_suffix(".zst").unwrap_or(name);
-    if name.ends_with(".jsonl") || name.ends_with(".edn") {
-        return true;
+    let may_be = [".log", ".txt"].iter().any(|end| stem(name).ends_with(end));
+    is_named_as_history(name)
+        || (may_be && matches!(Entries::open(path), Ok(_) | Err(ReadError::Io { .. })))
+}
+
+fn is_named_as_history(name: &str) -> bool {
+    [".jsonl", ".edn"]
+        .iter()
+        .any(|end| stem(name).ends_with(end))
+}
+
+/// A name without the ending of what is compressed.
+fn stem(name: &str) -> &str {
+    name.strip_suffix(".zst").unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_run_in_progress_keeps_for_its_hosts_is_no_history() {
+        let out = tempfile::tempdir().unwrap();
+        let history = out.path().join("no-fault/run/history.jsonl");
+        let of_host = out.path().join(FOLDERS).join("site/c1/run/client.jsonl");
+        for file in [&history, &of_host] {
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "").unwrap();
+        }
+        assert_eq!(find(&[out.path().to_owned()]).files, [history]);
     }
-    (name.ends_with(".log") || name.ends_with(".txt")) && Entries::open(path).is_ok()
 }

@@ -1,12 +1,13 @@
 //! `fencepost list`: what there is, from the same lists that everything else uses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{Format, Voice, say};
+use super::run::OUT;
+use super::{Format, Voice, say, tell};
 use crate::exit::Exit;
 use crate::{locks, report, storages};
 
@@ -17,7 +18,7 @@ pub struct ListArguments {
     what: What,
 
     /// Where the runs are
-    #[arg(long, default_value = super::run::OUT, env = "FENCEPOST_OUT", value_name = "DIR")]
+    #[arg(long, default_value = OUT, env = "FENCEPOST_OUT", value_name = "DIR")]
     out: PathBuf,
 }
 
@@ -88,7 +89,6 @@ pub fn list(arguments: &ListArguments, voice: Voice) -> Result<Exit> {
     };
     match voice.format {
         Format::Human => say(report::table(
-            &[],
             rows.into_iter()
                 .map(|row| {
                     std::iter::once(row.name)
@@ -96,11 +96,11 @@ pub fn list(arguments: &ListArguments, voice: Voice) -> Result<Exit> {
                         .collect()
                 })
                 .collect(),
-        ))?,
+        )),
         Format::Json => say(serde_json::to_string_pretty(
             &rows.iter().map(object).collect::<Vec<_>>(),
-        )?)?,
-        Format::Jsonl => rows.iter().try_for_each(|row| say(object(row)))?,
+        )?),
+        Format::Jsonl => rows.iter().map(object).for_each(say),
     }
     Ok(Exit::Kept)
 }
@@ -147,8 +147,21 @@ fn scenario_rows() -> Result<Vec<Row>> {
         .collect()
 }
 
-fn run_rows(out: &std::path::Path) -> Result<Vec<Row>> {
-    Ok(report::saved_verdicts(out)?
+fn run_rows(out: &Path) -> Result<Vec<Row>> {
+    // The usual place is made by the first run.
+    let is_to_come = out == Path::new(OUT) && !out.exists();
+    let verdicts = if is_to_come {
+        Vec::new()
+    } else {
+        report::saved_verdicts(out)?
+    };
+    if verdicts.is_empty() {
+        tell(format_args!(
+            "fencepost: there are no runs in {} yet",
+            out.display()
+        ));
+    }
+    Ok(verdicts
         .into_iter()
         .map(|(path, verdict)| {
             let text = |key: &str| verdict[key].as_str().unwrap_or_default().to_owned();

@@ -8,18 +8,25 @@ mod histories;
 mod images;
 mod list;
 mod models;
+mod output;
 mod progress;
 mod replay;
 mod run;
+mod saved_verdict;
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 
+pub(crate) use output::{say, tell};
+
 use crate::exit::{self, Exit};
+use crate::limits;
+use crate::runner::{self, Stop};
 
 /// Finds out whether a distributed lock keeps its promise, on real servers.
 #[derive(Parser)]
@@ -64,13 +71,14 @@ pub struct Cli {
 const EXIT_STATUSES: &str = "\
 Exit status:
   0    all promises kept
-  1    a promise was broken (check: a property is violated)
+  1    a promise was broken (check: a property is violated; with --by-contract: one that was promised)
   2    inconclusive: a check is unknown, a fault has no evidence, or a control was not caught
   64   wrong usage
   65   a history can't be read
-  69   Docker, disk space or a needed capability is missing
+  69   Docker, a server, disk space or a needed capability is missing
   70   a bug of fencepost's own
-  130  interrupted";
+  130  interrupted, or the terminal is gone
+Where several apply, the first of 70, 1, 130, 69, 65, 64, 2, 0; a closed pipe changes none of them.";
 
 #[derive(Subcommand)]
 enum Verb {
@@ -168,15 +176,22 @@ pub struct Voice {
 
 /// Parses the arguments, does what they say, and tells how the process is to exit.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    // A panic has been told of by its hook; to whoever waits for the status it is a bug like any other.
+    let ended = catch_unwind(AssertUnwindSafe(|| call(arguments))).unwrap_or(Exit::Bug);
+    ended.max(output::status())
+}
+
+fn call(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Kept
-            };
+        Err(error) if error.use_stderr() => {
+            // Without colours, which its display leaves out: it repeats what was typed.
+            error.to_string().trim_end().lines().for_each(tell);
+            return Exit::Usage;
+        }
+        Err(help) => {
+            output::heed_loss(help.print().and_then(|()| std::io::stdout().flush()));
+            return Exit::Kept;
         }
     };
     log_to_standard_error(cli.verbose);
@@ -184,27 +199,31 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         format: cli.format,
         color: cli.color.for_standard_output(),
     };
-    match dispatch(cli.verb, voice) {
-        Ok(exit) => exit,
-        Err(error) if is_broken_pipe(&error) => Exit::Kept,
-        Err(error) => {
-            let exit = exit::of_error(&error);
-            let _ = writeln!(std::io::stderr(), "fencepost: {error:#}");
-            if exit == Exit::Bug {
-                let _ = writeln!(
-                    std::io::stderr(),
-                    "this looks like a bug of fencepost's own; please report it with the lines above"
-                );
-            }
-            exit
-        }
+    dispatch(cli.verb, voice).unwrap_or_else(|error| {
+        tell_error(&error);
+        exit::of_error(&error)
+    })
+}
+
+/// Says what went wrong, and what to do about it.
+fn tell_error(error: &anyhow::Error) {
+    for line in exit::told(error) {
+        tell(line);
     }
 }
 
 fn dispatch(verb: Verb, voice: Voice) -> Result<Exit> {
+    limits::have_descriptors()?;
+    match &verb {
+        // They end in good order.
+        Verb::Run(_) | Verb::Replay(_) | Verb::Check(_) | Verb::Images(_) => {}
+        // They are told by the harness when to end.
+        Verb::Agent { .. } | Verb::Client { .. } | Verb::FaultProcess { .. } => {}
+        _ => drop(Stop::on_signals(runner::end_at_once, || {})?),
+    }
     match verb {
         Verb::Run(arguments) => run::run(&arguments, voice),
-        Verb::Check(arguments) => check::check(&arguments, voice),
+        Verb::Check(arguments) => check::check(arguments, voice),
         Verb::Export(arguments) => export::export(&arguments),
         Verb::Replay(arguments) => replay::replay(&arguments, voice),
         Verb::List(arguments) => list::list(&arguments, voice),
@@ -212,15 +231,16 @@ fn dispatch(verb: Verb, voice: Voice) -> Result<Exit> {
         Verb::Images(arguments) => images::images(&arguments, voice),
         Verb::Clean(arguments) => clean::clean(&arguments, voice),
         Verb::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "fencepost", &mut script);
-            std::io::stdout().write_all(&script)?;
+            clap_complete::generate(
+                shell,
+                &mut Cli::command(),
+                "fencepost",
+                &mut output::Results,
+            );
             Ok(Exit::Kept)
         }
         Verb::Man => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
-            std::io::stdout().write_all(&page)?;
+            clap_mangen::Man::new(Cli::command()).render(&mut output::Results)?;
             Ok(Exit::Kept)
         }
         Verb::Agent { socket } => match containers::agent::serve(&socket)? {},
@@ -230,19 +250,6 @@ fn dispatch(verb: Verb, voice: Voice) -> Result<Exit> {
             Ok(Exit::Kept)
         }
     }
-}
-
-/// Writes a line of a result; a reader that went away ends the call quietly.
-pub(crate) fn say(line: impl std::fmt::Display) -> Result<()> {
-    writeln!(std::io::stdout(), "{line}")?;
-    Ok(())
-}
-
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 fn log_to_standard_error(verbose: u8) {
@@ -255,8 +262,10 @@ fn log_to_standard_error(verbose: u8) {
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(level));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(|| output::Log)
+        // They would be written with `eprintln!`, which panics where standard error is gone.
+        .log_internal_errors(false)
+        .with_ansi(false)
         .init();
 }
 

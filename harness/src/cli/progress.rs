@@ -1,9 +1,13 @@
 //! What a person sees on standard error while things go on: bars on a terminal, lines elsewhere.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::Duration;
 
+use histories::visible;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use super::output;
+use crate::report::Page;
 
 /// Shows progress; cheap to clone, all clones share one display.
 #[derive(Clone)]
@@ -27,22 +31,23 @@ impl Display {
         Display { bars }
     }
 
-    /// A line that stays.
+    /// A display of lines alone.
+    pub fn lines() -> Display {
+        Display { bars: None }
+    }
+
+    /// Lines that stay.
     pub fn line(&self, text: &str) {
         match &self.bars {
-            Some(bars) => {
-                let _ = bars.all.println(text);
-            }
-            None => {
-                let _ = writeln!(std::io::stderr(), "{text}");
-            }
+            Some(bars) => output::tried(bars.all.println(Page::from(text).into_text())),
+            None => text.lines().for_each(output::tell),
         }
     }
 
     /// What goes on at the moment: shown on a terminal only.
     pub fn now(&self, text: &str) {
         if let Some(bars) = &self.bars {
-            bars.now.set_message(text.to_owned());
+            bars.now.set_message(visible(text.trim_end()).into_owned());
         }
     }
 

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::run::{HowArguments, carry_out, conclude};
 use super::{Format, Voice, say};
-use crate::exit::{Exit, UsageError};
+use crate::exit::Exit;
 use crate::report::judge;
 use crate::runner::{Cell, Order};
 
@@ -27,22 +27,14 @@ pub struct ReplayArguments {
 
 pub fn replay(arguments: &ReplayArguments, voice: Voice) -> Result<Exit> {
     let file = super::histories::one(&arguments.file)?;
-    let before = judge(&file)?;
     let plan = histories::Reader::open(&file)?.header().plan.clone();
-    let cell = Cell::of_plan(plan).map_err(|reason| {
-        UsageError(format!(
-            "the plan of {} can't be run by this build: {reason}",
-            file.display()
-        ))
-    })?;
+    let cell = Cell::of_plan(plan).with_context(|| file.display().to_string())?;
+    let before = judge(&file)?;
     let order = Order {
         seed: before.seed,
         cells: vec![cell],
         times: arguments.times,
-        out: arguments
-            .how
-            .make_out()
-            .context("make the folder for the runs")?,
+        out: arguments.how.make_out()?,
         jobs: 1,
         keep_running: arguments.how.keep_running,
         sabotage: arguments.how.sabotage,
@@ -56,9 +48,9 @@ pub fn replay(arguments: &ReplayArguments, voice: Voice) -> Result<Exit> {
             .count();
         say(format!(
             "{same} of {} came to the same as the saved history: {}",
-            arguments.times,
+            suite.judgements().count(),
             before.in_short()
-        ))?;
+        ));
     }
     Ok(exit)
 }

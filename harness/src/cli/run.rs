@@ -1,16 +1,18 @@
 //! `fencepost run`: scenarios on real servers, and what they came to.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
+use containers::Engine;
 
 use super::progress::Display;
-use super::{Format, Voice, say};
-use crate::exit::{self, Exit, UsageError};
+use super::{Format, Voice, say, tell, tell_error};
+use crate::exit::{self, Exit, Interrupted, UsageError};
 use crate::report::{CellReport, Judgement, SuiteReport};
-use crate::runner::{self, Observer, Order, Outcome, Partition, Stop, Wanted};
+use crate::runner::{self, Observer, Order, Outcome, Partition, Selection, Stop, Wanted};
 
 /// Where runs go unless said otherwise.
 pub const OUT: &str = "fencepost-runs";
@@ -85,14 +87,15 @@ pub struct HowArguments {
     pub out: PathBuf,
 
     /// How many topologies may be up at once
-    #[arg(long, default_value_t = 2, env = "FENCEPOST_JOBS", value_name = "N")]
-    pub jobs: usize,
+    #[arg(long, default_value_t = 2, env = "FENCEPOST_JOBS", value_name = "N",
+          value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: u16,
 
     /// Leave the servers running when the runs are over
     #[arg(long, env = "FENCEPOST_KEEP_RUNNING")]
     pub keep_running: bool,
 
-    /// Write a summary in Markdown to this file as well
+    /// Write a summary in Markdown to this file as well, a new one or a regular one
     #[arg(long, env = "FENCEPOST_SUMMARY", value_name = "FILE")]
     pub summary: Option<PathBuf>,
 
@@ -127,7 +130,10 @@ pub fn run(arguments: &RunArguments, voice: Voice) -> Result<Exit> {
         storages: arguments.storage.clone(),
         policies: arguments.policy.clone(),
     };
-    let mut cells = wanted.cells()?;
+    let Selection { mut cells, skipped } = wanted.cells()?;
+    for reason in skipped {
+        tell(format_args!("fencepost: skipped: {reason}"));
+    }
     if let Some(partition) = arguments.partition {
         cells = partition.of(cells);
         if cells.is_empty() {
@@ -143,7 +149,7 @@ pub fn run(arguments: &RunArguments, voice: Voice) -> Result<Exit> {
         times: arguments.times.unwrap_or(suite.times()),
         seed: arguments.seed.unwrap_or_else(fresh_seed),
         out: arguments.how.make_out()?,
-        jobs: arguments.how.jobs,
+        jobs: arguments.how.jobs.into(),
         keep_running: arguments.how.keep_running,
         sabotage: arguments.how.sabotage,
     };
@@ -172,36 +178,41 @@ impl HowArguments {
     }
 }
 
-/// A place that was named and can't be used is a mistake of the call, unless the disk is full.
+/// A place that was named and can't be used is a mistake of the call, unless the machine has no room or no right for it.
 fn not_usable(error: anyhow::Error) -> anyhow::Error {
-    match exit::of_error(&error) {
-        Exit::Unavailable => error,
-        _ => UsageError(format!("{error:#}: name another place")).into(),
+    let is_closed = |cause: &std::io::Error| {
+        exit::is_full(cause) || cause.kind() == ErrorKind::PermissionDenied
+    };
+    if exit::io_causes(&error).any(is_closed) {
+        error.context("name another place (--out, --summary), or make room and make it writable")
+    } else if exit::of_error(&error) == Exit::Unavailable {
+        error
+    } else {
+        UsageError(format!("{error:#}: name another place")).into()
     }
 }
 
 /// Runs an order from an idle machine to a clean one: sweeps what is left of the dead, sees to the images, runs.
 pub fn carry_out(order: Order, voice: Voice) -> Result<SuiteReport> {
+    runner::check_threads(&order)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("start the runtime")?;
+    let at_first = || tell("fencepost: stopping; once more to stop at once");
+    let at_second = || {
+        if let Err(error) = containers::sweep_own_blocking() {
+            tell_error(&error.into());
+        }
+    };
+    let stop = Stop::on_signals(at_first, at_second)?;
     let report = runtime.block_on(async {
-        let stop = Stop::on_signals(containers::sweep_own_blocking)?;
         let display = Display::new(order.cells.len() * order.times as usize);
-        let engine = containers::engine().await?;
-        match containers::sweep(&engine, &containers::Which::Dead).await {
-            Ok(swept) if swept.is_empty() => {}
-            Ok(swept) => display.line(&format!("removed what a dead run had left: {swept}")),
-            // What is left of others is no reason not to run.
-            Err(error) => display.line(&format!("{error}")),
-        }
-        let stages = stages(&order);
-        tokio::select! {
-            images = containers::images::ensure(&engine, &stages, &display) => drop(images?),
-            () = stop.asked() => stop.check()?,
-        }
-        let (cells, out) = (order.cells.clone(), order.out.clone());
+        let engine = tokio::select! {
+            engine = make_ready(&order, &display) => engine?,
+            () = stop.asked() => return Err(Interrupted.into()),
+        };
+        let (cells, times, out) = (order.cells.clone(), order.times, order.out.clone());
         let observer = Arc::new(Teller {
             display: display.clone(),
             voice,
@@ -211,7 +222,7 @@ pub fn carry_out(order: Order, voice: Voice) -> Result<SuiteReport> {
         let cells = cells
             .iter()
             .zip(judgements)
-            .map(|(cell, judgements)| CellReport::new(cell, judgements))
+            .map(|(cell, judgements)| CellReport::new(cell, times, judgements))
             .collect();
         anyhow::Ok(SuiteReport { cells, errors, out })
     });
@@ -220,27 +231,48 @@ pub fn carry_out(order: Order, voice: Voice) -> Result<SuiteReport> {
     report
 }
 
-/// Shows what came out, and says what it means for the exit status.
+/// Docker, with nothing in it of the dead, and with the images that an order needs.
+async fn make_ready(order: &Order, display: &Display) -> Result<Engine> {
+    let engine = containers::engine_telling(display).await?;
+    let dead = containers::sweep(&engine, &containers::Which::Dead);
+    match engine.unless_silent(display, dead).await {
+        Ok(swept) if swept.is_empty() => {}
+        Ok(swept) => display.line(&format!("removed what a dead run had left: {swept}")),
+        Err(error) if error.is_of_daemon() => return Err(error.into()),
+        // What is left of others is no reason not to run.
+        Err(error) => display.line(&format!("{error}")),
+    }
+    let stages = stages(order);
+    let images = containers::images::ensure(&engine, &stages, display);
+    engine.unless_silent(display, images).await?;
+    Ok(engine)
+}
+
+/// Writes and shows what came out, and says what it means for the exit status. What goes to a file goes first: whoever
+/// reads the rest may be gone.
 pub fn conclude(suite: &SuiteReport, how: &HowArguments, voice: Voice) -> Result<Exit> {
+    let mut exit = suite.exit();
+    if let Some(path) = &how.summary
+        && let Err(error) = runner::write(path, suite.markdown().as_bytes())
+    {
+        tell_error(&error);
+        exit = exit.max(exit::of_error(&error));
+    }
     match voice.format {
-        Format::Human => say(suite.human(voice.color))?,
+        Format::Human => say(suite.human(voice.color)),
         Format::Json => say(serde_json::to_string_pretty(
             &suite.judgements().collect::<Vec<_>>(),
-        )?)?,
+        )?),
         Format::Jsonl => {}
     }
-    if let Some(path) = &how.summary {
-        runner::write(path, suite.markdown().as_bytes())?;
-    }
-    let mut exit = suite.exit();
-    for error in &suite.errors {
-        let status = exit::of_error(error);
-        // Every site that was interrupted says so; once is enough.
-        if status != Exit::Interrupted || exit != Exit::Interrupted {
-            eprintln!("fencepost: {error:#}");
-        }
-        exit = exit.max(status);
-    }
+    // All others were told as they came. Every site that was interrupted says so; once is enough.
+    let interrupted = |error: &&&anyhow::Error| exit::of_error(error) == Exit::Interrupted;
+    let errors = suite.distinct_errors();
+    errors
+        .iter()
+        .find(interrupted)
+        .into_iter()
+        .for_each(|error| tell_error(error));
     Ok(exit)
 }
 
@@ -286,12 +318,19 @@ impl Observer for Teller {
         self.display.now(title);
     }
 
+    fn failed(&self, error: &anyhow::Error) {
+        if exit::of_error(error) != Exit::Interrupted {
+            for line in exit::told(error) {
+                self.display.line(&line);
+            }
+        }
+    }
+
     fn run_judged(&self, judgement: &Judgement) {
         self.display.run_done();
         self.display.line(&judgement.line());
         if self.voice.format == Format::Jsonl {
-            // A reader that went away is noticed at the end.
-            let _ = say(judgement.to_json());
+            say(judgement.to_json());
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! It lives on after anything but a failure to write that down: a history with holes in it must not look green.
 
+mod grant;
 mod points;
 mod record;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod worker;
 use std::env;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use containers::agent::protocol::{At, Rule};
@@ -21,8 +23,9 @@ use serde::{Deserialize, Serialize};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+pub use grant::Grant;
 pub use record::{Open, Record, RecordingFailed};
-pub use worker::{Client, Grant, Pending, Tools};
+pub use worker::{Client, Pending, Tools};
 
 use crate::locks::{self, Hello};
 use crate::storages;
@@ -31,7 +34,7 @@ use crate::workloads;
 /// The name of the client's process in its host's agent.
 pub const CLIENT: &str = "client";
 
-/// The operation of an `exit` event, which belongs to none.
+/// The operation of `exit` events and of servers' stalls, which belong to none.
 pub const EXIT_OP: u64 = 0;
 
 /// How many operations a client may do before its numbers run into those of the next.
@@ -143,8 +146,9 @@ async fn live(config: ClientConfig, life: u32, agent: Option<PathBuf>) -> Result
     let lock = service
         .connect(&hello)
         .with_context(|| format!("the lock service {}", service.name()))?;
+    let record = Rc::new(record);
     let tools = Tools {
-        record,
+        record: Rc::clone(&record),
         lock,
         has: service.has(),
         storage: storage.connect(config.storage_server, &process, policy),
@@ -158,8 +162,15 @@ async fn live(config: ClientConfig, life: u32, agent: Option<PathBuf>) -> Result
         plan.lock,
         plan.policy
     );
-    while !client.is_stopping() {
-        workload.round(&mut client).await?;
+    let rounds = async {
+        while !client.is_stopping() {
+            workload.round(&mut client).await?;
+        }
+        record.beat()
+    };
+    tokio::select! {
+        done = rounds => done?,
+        failed = record.keep_beating() => return Err(failed.into()),
     }
     tracing::info!("{process} ends as it was asked to");
     Ok(())

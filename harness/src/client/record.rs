@@ -4,10 +4,10 @@ use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use histories::{Event, Function, Kind};
-use nix::time::{ClockId, clock_gettime};
+use containers::agent::{Heartbeat, monotonic_ns};
+use histories::{Event, Function, Kind, STORAGE};
+use tokio::time::sleep;
 
 use super::points::Reach;
 
@@ -40,6 +40,7 @@ pub struct Record {
     process: String,
     base_ns: u64,
     next_op: Cell<u64>,
+    heartbeat: Heartbeat,
     reach: Reach,
 }
 
@@ -73,6 +74,7 @@ impl Record {
             process: process.to_owned(),
             base_ns,
             next_op: Cell::new(first_op),
+            heartbeat: Heartbeat::new(monotonic_ns()),
             reach,
         })
     }
@@ -83,7 +85,7 @@ impl Record {
         f: Function,
         fill: impl FnOnce(&mut Event<'static>),
     ) -> Result<Open, RecordingFailed> {
-        let mut event = self.event(self.new_op(), Kind::Invoke, f);
+        let mut event = self.event(f, Kind::Invoke, None)?;
         fill(&mut event);
         self.append(&event)?;
         Ok(Open {
@@ -100,7 +102,7 @@ impl Record {
         kind: Kind,
         fill: impl FnOnce(&mut Event<'static>),
     ) -> Result<(), RecordingFailed> {
-        let mut event = self.event(open.op, kind, open.f);
+        let mut event = self.event(open.f, kind, Some(open.op))?;
         fill(&mut event);
         self.append(&event)?;
         self.reach
@@ -114,9 +116,22 @@ impl Record {
         f: Function,
         fill: impl FnOnce(&mut Event<'static>),
     ) -> Result<(), RecordingFailed> {
-        let mut event = self.event(self.new_op(), Kind::Info, f);
+        let mut event = self.event(f, Kind::Info, None)?;
         fill(&mut event);
         self.append(&event)
+    }
+
+    /// The storage is about to have answered: writes down if it took long, since what it kept waiting is no fault of the
+    /// lock's.
+    pub fn storage_answers(&self, open: Open) -> Result<(), RecordingFailed> {
+        let waited_ns = monotonic_ns().saturating_sub(self.base_ns + open.invoked);
+        if waited_ns < Heartbeat::LONGEST_NS {
+            return Ok(());
+        }
+        self.remark(Function::Stall, |event| {
+            event.on = Some(vec![STORAGE.to_owned()]);
+            event.stalled_ns = Some(waited_ns);
+        })
     }
 
     /// The client is at a named point of its nth grant. Costs nothing unless a rule waits for it; then that is written
@@ -141,15 +156,57 @@ impl Record {
         self.complete(open, Kind::Ok, fill)
     }
 
+    /// Beats until a stall cannot be written down.
+    pub async fn keep_beating(&self) -> RecordingFailed {
+        loop {
+            sleep(Heartbeat::INTERVAL).await;
+            if let Err(failed) = self.beat() {
+                return failed;
+            }
+        }
+    }
+
+    /// Gives a sign of life, and writes down for how long there was none if that is too long: the process stood still.
+    pub fn beat(&self) -> Result<(), RecordingFailed> {
+        self.beat_at(monotonic_ns())
+    }
+
+    fn beat_at(&self, now_ns: u64) -> Result<(), RecordingFailed> {
+        let Some(stalled_ns) = self.heartbeat.beat(now_ns) else {
+            return Ok(());
+        };
+        let mut stall = self.new_event(now_ns, self.new_op(), Kind::Info, Function::Stall);
+        stall.stalled_ns = Some(stalled_ns);
+        self.append(&stall)
+    }
+
+    /// A time of CLOCK_MONOTONIC as the history counts it, from the run's base.
+    pub fn since_base(&self, at_ns: u64) -> u64 {
+        at_ns.saturating_sub(self.base_ns)
+    }
+
     fn new_op(&self) -> u64 {
         let op = self.next_op.get();
         self.next_op.set(op + 1);
         op
     }
 
-    fn event(&self, op: u64, kind: Kind, f: Function) -> Event<'static> {
-        let t = monotonic_ns().saturating_sub(self.base_ns);
-        Event::new(t, self.process.clone(), op, kind, f)
+    /// An event of now, of this operation or a new one. A stall that is just over is written down before it, so that none is
+    /// missing where the client ends next. The event is a sign of life itself: no stall goes on over it.
+    fn event(
+        &self,
+        f: Function,
+        kind: Kind,
+        op: Option<u64>,
+    ) -> Result<Event<'static>, RecordingFailed> {
+        let now_ns = monotonic_ns();
+        self.beat_at(now_ns)?;
+        let op = op.unwrap_or_else(|| self.new_op());
+        Ok(self.new_event(now_ns, op, kind, f))
+    }
+
+    fn new_event(&self, at_ns: u64, op: u64, kind: Kind, f: Function) -> Event<'static> {
+        Event::new(self.since_base(at_ns), self.process.clone(), op, kind, f)
     }
 
     /// Times of the run as the agent counts them.
@@ -194,10 +251,4 @@ fn end_torn_line(file: &mut File) -> io::Result<()> {
         file.write_all(b"\n")?;
     }
     Ok(())
-}
-
-/// CLOCK_MONOTONIC, which all containers of a machine share.
-fn monotonic_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("Linux has this clock");
-    Duration::from(now).as_nanos() as u64
 }

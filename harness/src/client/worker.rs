@@ -1,6 +1,6 @@
 //! What a workload is made of: each step is done with the lock or the storage, and written down.
 
-use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Duration;
 
 use histories::{Event, Function, Kind};
@@ -10,13 +10,14 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::ClientConfig;
+use super::grant::Grant;
 use super::record::{Open, Record, RecordingFailed};
-use crate::locks::{Answer, Ask, Has, Lock, Loss};
+use crate::locks::{Answer, Ask, Has, Lock};
 use crate::storages::{Policy, Read, Storage, Write, Written};
 
 /// A client at work: its lock, its storage, and the record of what it does with them.
 pub struct Client {
-    record: Record,
+    record: Rc<Record>,
     lock: Box<dyn Lock>,
     storage: Box<dyn Storage>,
     has: Has,
@@ -34,7 +35,7 @@ pub struct Client {
 /// What a client works with.
 pub struct Tools {
     /// Where it writes down what it does.
-    pub record: Record,
+    pub record: Rc<Record>,
     /// Its side of the lock service.
     pub lock: Box<dyn Lock>,
     /// What the lock service has.
@@ -47,19 +48,6 @@ pub struct Tools {
     pub random: ChaCha8Rng,
     /// Becomes true when it is to end.
     pub stop: watch::Receiver<bool>,
-}
-
-/// A grant that the client acts under.
-#[derive(Debug)]
-pub struct Grant {
-    /// The operation of its acquire.
-    pub op: u64,
-    /// The how-manieth of the process it is, counted from 1.
-    pub nth: u64,
-    token: Option<u64>,
-    loss: Loss,
-    /// The client knows that it is lost, and has written that down.
-    lost: Cell<bool>,
 }
 
 /// A write that waits for the lock's transaction to be committed, which its release does.
@@ -112,7 +100,8 @@ impl Client {
 
     /// The client is at a named point, and stays as long as a fault keeps it there.
     pub async fn point(&self, point: &'static str, grant: &Grant) -> Result<(), RecordingFailed> {
-        self.record.point(point, grant.op, grant.nth).await
+        let passing = self.record.point(point, grant.op, grant.nth);
+        grant.minding(&self.record, passing).await?
     }
 
     /// Asks for the lock once; a service that can wait is asked to, for as long as a grant would live.
@@ -128,13 +117,8 @@ impl Client {
             return Ok(None);
         };
         self.grants += 1;
-        Ok(Some(Grant {
-            op: open.op,
-            nth: self.grants,
-            token,
-            loss: self.lock.loss(),
-            lost: Cell::new(false),
-        }))
+        let grant = Grant::new(open.op, self.grants, token, self.lock.as_ref());
+        Ok(Some(grant))
     }
 
     /// Gives the lock back, which also decides a write that is pending in its transaction.
@@ -158,37 +142,30 @@ impl Client {
     }
 
     /// Begins the work that the lock protects.
-    pub fn begin_work(&self, grant: &Grant) -> Result<Open, RecordingFailed> {
-        self.record
-            .invoke(Function::Work, |event| event.grant = Some(grant.op))
+    pub fn begin_work(&self, grant: &Grant) -> Result<(), RecordingFailed> {
+        grant.begin_work(&self.record)
     }
 
-    /// Ends it, done or given up.
-    pub fn end_work(&self, work: Open, grant: &Grant) -> Result<(), RecordingFailed> {
-        self.record
-            .complete(work, Kind::Ok, |event| event.grant = Some(grant.op))
+    /// Ends it, done or given up; it has ended already if the client knows that the lock is lost.
+    pub fn end_work(&self, grant: &Grant) -> Result<(), RecordingFailed> {
+        grant.end_work(&self.record)
     }
 
     /// Works for this long, or until the client is told that the lock is lost.
     pub async fn work(&self, grant: &Grant, work_ms: u64) -> Result<(), RecordingFailed> {
-        let mut loss = grant.loss.clone();
-        tokio::select! {
-            biased;
-            () = sleep(Duration::from_millis(work_ms)) => {}
-            _ = loss.wait() => {}
-        }
-        self.has_lost(grant).map(|_| ())
+        let working = async {
+            tokio::select! {
+                () = sleep(Duration::from_millis(work_ms)) => {}
+                () = grant.until_lost() => {}
+            }
+        };
+        grant.minding(&self.record, working).await
     }
 
     /// Whether the client knows by now that it lost the lock: it was told, or a write was rejected. It does not look
     /// at the clock: a check of the time left is as stale as any other when the write that follows arrives.
     pub fn has_lost(&self, grant: &Grant) -> Result<bool, RecordingFailed> {
-        if !grant.lost.get()
-            && let Some(by) = grant.loss.told()
-        {
-            learn_of_loss(&self.record, grant, &by)?;
-        }
-        Ok(grant.lost.get())
+        grant.is_lost(&self.record)
     }
 
     /// Reads the document; its version and value, if it could be read.
@@ -199,7 +176,9 @@ impl Client {
         };
         let open = self.record.invoke(Function::Read, fill)?;
         let reading = self.storage.read(self.lock.session(), &self.document);
-        match minding(&self.record, grant, reading).await? {
+        let reading = grant.minding(&self.record, reading).await?;
+        self.record.storage_answers(open)?;
+        match reading {
             Read::Is { version, value } => {
                 self.record.complete(open, Kind::Ok, |event| {
                     fill(event);
@@ -225,7 +204,7 @@ impl Client {
         grant: &Grant,
         based_on: u64,
     ) -> Result<Option<Pending>, RecordingFailed> {
-        let token = grant.token.filter(|_| self.policy.needs_token);
+        let token = grant.token.filter(|_| self.policy.needs_token());
         let mut value = String::new();
         let open = self.record.invoke(Function::Write, |event| {
             value = format!("{}-{}", self.process, event.op);
@@ -242,13 +221,14 @@ impl Client {
             token,
         };
         let writing = self.storage.write(self.lock.session(), &write);
-        let written = minding(&self.record, grant, writing).await?;
+        let written = grant.minding(&self.record, writing).await?;
+        self.record.storage_answers(open)?;
         if let Written::AtCommit { version } = written {
             return Ok(Some(Pending { open, version }));
         }
         self.wrote(open, &written)?;
-        if written == Written::Rejected && !grant.lost.get() {
-            learn_of_loss(&self.record, grant, "the storage rejected its write")?;
+        if written == Written::Rejected {
+            grant.lose(&self.record, "the storage rejected its write")?;
         }
         Ok(None)
     }
@@ -286,7 +266,13 @@ impl Client {
                 event.wait_ms = has.waiting.then_some(*wait_ms);
             }
         })?;
-        Ok((open, self.lock.ask(ask).await))
+        let asking = self.lock.ask(ask);
+        let answer = match grant {
+            // What is told of a grant that is being given back no longer matters.
+            Some(grant) if *ask != Ask::Release => grant.minding(&self.record, asking).await?,
+            _ => asking.await,
+        };
+        Ok((open, answer))
     }
 
     /// Writes down what the lock service answered. Its validity counts from the ask, which was written down just before.
@@ -309,6 +295,9 @@ impl Client {
         self.record.complete(open, kind, |event| {
             event.grant = grant.map(|grant| grant.op);
             event.error = error.map(|error| error.to_owned().into());
+            if kind == Kind::Fail && matches!(answer, Answer::Lost { .. }) {
+                event.lost = Some(true);
+            }
             if let Answer::Granted {
                 token,
                 valid_for_ns,
@@ -331,30 +320,4 @@ fn function(ask: &Ask) -> Function {
         Ask::Release => Function::Release,
         Ask::Held => Function::Held,
     }
-}
-
-/// Waits for a request, and learns of the loss of the lock meanwhile, at the moment when it is told.
-async fn minding<T>(
-    record: &Record,
-    grant: &Grant,
-    request: impl Future<Output = T>,
-) -> Result<T, RecordingFailed> {
-    let mut loss = grant.loss.clone();
-    tokio::pin!(request);
-    if !grant.lost.get() {
-        tokio::select! {
-            biased;
-            outcome = &mut request => return Ok(outcome),
-            by = loss.wait() => learn_of_loss(record, grant, &by)?,
-        }
-    }
-    Ok(request.await)
-}
-
-fn learn_of_loss(record: &Record, grant: &Grant, by: &str) -> Result<(), RecordingFailed> {
-    grant.lost.set(true);
-    record.remark(Function::Lost, |event| {
-        event.grant = Some(grant.op);
-        event.error = Some(by.to_owned().into());
-    })
 }

@@ -4,18 +4,23 @@
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use containers::agent::monotonic_ns;
 use etcd_client::{
     Client as Etcd, Compare, CompareOp, Error, EventType, PutOptions, Txn, TxnOp, WatchFilterType,
     WatchOptions,
 };
+use histories::Hazard;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::{Answer, Has, Hello, Lock, LockService, Loss, Teller, limit_of_leases};
+use super::{
+    Answer, ELSEWHERE, HOLDER_IN_TIME, Has, Hello, LATE_HOLDER, Lock, LockService, Loss, Renewals,
+    Teller,
+};
 use crate::connections::etcd::{EtcdFailure, Members};
 use crate::connections::{ANSWER_TIMEOUT, Failure};
-use crate::contract::{Guarantee, Hazard};
+use crate::contract::{Guarantee, Statement, keeps};
 
 /// The lock service.
 pub struct EtcdLease;
@@ -25,6 +30,30 @@ const OVER: &str = "the lease is over";
 
 /// How long to wait before the next member is asked for a keep-alive.
 const RETRY: Duration = Duration::from_millis(50);
+
+/// What it promises: a majority of its members outlives each of them, and leases run on the monotonic clock.
+const STATEMENTS: &[Statement] = &[
+    keeps(Guarantee::Exclusion, ELSEWHERE),
+    keeps(Guarantee::Exclusion, MEMBER_TROUBLE),
+    LATE_HOLDER,
+    HOLDER_IN_TIME,
+    // It is kept alive in the background however long the work takes, and its holder counts the time that is left.
+    keeps(Guarantee::Belief, &[Hazard::WorkHeld, Hazard::ServerCutOff]),
+    keeps(Guarantee::TokenOrder, ELSEWHERE),
+    keeps(Guarantee::TokenOrder, MEMBER_TROUBLE),
+    keeps(Guarantee::Progress, ELSEWHERE),
+    keeps(Guarantee::Progress, MEMBER_TROUBLE),
+];
+
+/// All that can happen to a member but the loss of its disk.
+const MEMBER_TROUBLE: &[Hazard] = &[
+    Hazard::ServerStopped,
+    Hazard::ServerCutOff,
+    Hazard::ServerRestarted,
+    Hazard::ServerLost,
+    Hazard::ServerClockForward,
+    Hazard::ServerClockBack,
+];
 
 #[async_trait]
 impl LockService for EtcdLease {
@@ -54,12 +83,8 @@ impl LockService for EtcdLease {
         1000
     }
 
-    fn limit(&self, guarantee: Guarantee, hazard: Hazard) -> Option<&'static str> {
-        match (guarantee, hazard) {
-            // It is kept alive in the background however long the work takes.
-            (Guarantee::Belief, Hazard::LongWork) => None,
-            _ => limit_of_leases(guarantee, hazard),
-        }
+    fn statements(&self) -> &'static [Statement] {
+        STATEMENTS
     }
 
     fn connect(&self, hello: &Hello) -> anyhow::Result<Box<dyn Lock>> {
@@ -100,13 +125,14 @@ enum Created {
 impl Client {
     async fn lease(&mut self, ttl: Duration) -> Result<Lease, Failure> {
         let seconds = ttl.as_secs_f64().ceil() as i64;
-        let sent = Instant::now();
+        let sent_ns = monotonic_ns();
         let grant = async |etcd: &mut Etcd| etcd.lease_grant(seconds, None).await;
         match self.members.ask(ANSWER_TIMEOUT, grant).await {
             Ok(granted) => {
                 // etcd raises a time to live that is too short for its elections.
                 let ttl = Duration::from_secs(granted.ttl().unsigned_abs());
-                Ok(Lease::keep(granted.id(), ttl, sent, self.members.clone()))
+                let members = self.members.clone();
+                Ok(Lease::keep(granted.id(), ttl, sent_ns, members))
             }
             // No key was asked for yet, and a lease that was granted all the same ends without having had one.
             Err(failure) => Err(Failure::Refused(format!(
@@ -197,7 +223,7 @@ fn not_created(failure: EtcdFailure) -> Failure {
 #[async_trait(?Send)]
 impl Lock for Client {
     async fn acquire(&mut self, lock: &str, ttl: Duration, wait: Duration) -> Answer {
-        let asked = Instant::now();
+        let asked_ns = monotonic_ns();
         if let Some(forgotten) = self.grant.take() {
             forgotten.lease.revoke_in_background(&self.members);
         }
@@ -206,11 +232,11 @@ impl Lock for Client {
             Err(failure) => return failure.into(),
         };
         let outcome = self.create_within(lock, &lease, wait).await;
-        let valid_until = lease.valid_until();
+        let valid_until_ns = lease.renewals.valid_until_ns();
         match outcome {
             // Whoever waited longer than the lease lived has not got the lock, whatever was answered to an old request.
             Ok(Created::At(revision))
-                if valid_until > Instant::now() && lease.loss.told().is_none() =>
+                if valid_until_ns > monotonic_ns() && lease.loss.told().is_none() =>
             {
                 let key = lock.to_owned();
                 let grant = self.grant.insert(Grant {
@@ -218,7 +244,8 @@ impl Lock for Client {
                     revision,
                     lease,
                 });
-                Answer::granted(grant.token(), valid_until - asked)
+                let valid_for = Duration::from_nanos(valid_until_ns - asked_ns);
+                Answer::granted(grant.token(), valid_for)
             }
             other => {
                 lease.revoke_in_background(&self.members);
@@ -282,6 +309,13 @@ impl Lock for Client {
             None => Loss::never(),
         }
     }
+
+    fn renewals(&self) -> Renewals {
+        match &self.grant {
+            Some(grant) => grant.lease.renewals.clone(),
+            None => Renewals::never(),
+        }
+    }
 }
 
 /// A lease that a task of its own keeps alive, until this is dropped or the lease is over.
@@ -289,27 +323,23 @@ struct Lease {
     id: i64,
     ttl: Duration,
     /// Until when it lives at least: its time to live, counted from when the last answered request was sent.
-    valid_until: watch::Receiver<Instant>,
+    renewals: Renewals,
     loss: Loss,
     keeper: JoinHandle<()>,
 }
 
 impl Lease {
-    fn keep(id: i64, ttl: Duration, sent: Instant, members: Members) -> Lease {
+    fn keep(id: i64, ttl: Duration, sent_ns: u64, members: Members) -> Lease {
         let (teller, loss) = Loss::new();
-        let (renewed, valid_until) = watch::channel(sent + ttl);
+        let (renewed, renewals) = Renewals::new(sent_ns + nanos(ttl));
         let keeper = tokio::spawn(keep_alive(id, ttl, members, renewed, teller));
         Lease {
             id,
             ttl,
-            valid_until,
+            renewals,
             loss,
             keeper,
         }
-    }
-
-    fn valid_until(&self) -> Instant {
-        *self.valid_until.borrow()
     }
 
     /// Nobody waits for it: if it fails the lease ends by itself.
@@ -329,31 +359,43 @@ async fn keep_alive(
     id: i64,
     ttl: Duration,
     mut members: Members,
-    renewed: watch::Sender<Instant>,
+    renewed: watch::Sender<u64>,
     teller: Teller,
 ) {
     loop {
         sleep(ttl / 3).await;
         loop {
-            let sent = Instant::now();
-            let left = renewed.borrow().saturating_duration_since(sent);
+            let sent_ns = monotonic_ns();
+            let left = left_until(*renewed.borrow());
             if left.is_zero() {
                 teller.send_replace(Some("no keep-alive was answered in time".to_owned()));
                 return;
             }
             match renew(&mut members, id, left.min(ANSWER_TIMEOUT)).await {
                 Ok(()) => {
-                    renewed.send_replace(sent + ttl);
+                    renewed.send_replace(sent_ns + nanos(ttl));
                     break;
                 }
                 Err(EtcdFailure::NoLease) => {
                     teller.send_replace(Some(OVER.to_owned()));
                     return;
                 }
-                Err(EtcdFailure::Other(_)) => sleep(RETRY).await,
+                Err(EtcdFailure::Other(_)) => {
+                    // No longer than the lease lives: its end is told when it comes.
+                    let left = left_until(*renewed.borrow());
+                    sleep(RETRY.min(left)).await;
+                }
             }
         }
     }
+}
+
+fn left_until(valid_until_ns: u64) -> Duration {
+    Duration::from_nanos(valid_until_ns.saturating_sub(monotonic_ns()))
+}
+
+fn nanos(ttl: Duration) -> u64 {
+    ttl.as_nanos() as u64
 }
 
 /// One keep-alive, answered by a lease that lives.

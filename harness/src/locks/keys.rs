@@ -3,12 +3,13 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use histories::Hazard;
 use redis::Script;
 
-use super::{Answer, Hello};
+use super::{Answer, ELSEWHERE, Hello};
 use crate::connections::redis::Server;
 use crate::connections::{ANSWER_TIMEOUT, Failure};
-use crate::contract::{Guarantee, Hazard};
+use crate::contract::{Guarantee, Statement, keeps, limit};
 
 /// Deletes a lock if its value is still the holder's own; 1 if it was. Two steps of a client would leave room for the
 /// lock to end, and to be another's, between them.
@@ -34,21 +35,40 @@ pub static EXTEND: LazyLock<Script> = LazyLock::new(|| {
 /// How a holder learns that it holds no longer.
 pub const GONE: &str = "the key is gone or has another's value";
 
-/// What no such lock guarantees.
-pub fn limit(guarantee: Guarantee, hazard: Hazard) -> Option<&'static str> {
-    match (guarantee, hazard) {
-        (Guarantee::Exclusion, Hazard::ServerClockStep) => {
-            Some("Redis ends keys by its wall clock, and a step forward ends them early")
-        }
-        (Guarantee::Progress, Hazard::ServerClockStep) => {
-            Some("Redis ends keys by its wall clock, and a step back lets them live longer")
-        }
-        (Guarantee::Exclusion, Hazard::ServerRestart) => {
-            Some("a Redis that keeps nothing on disk forgets its locks when it restarts")
-        }
-        _ => super::limit_of_leases(guarantee, hazard),
-    }
-}
+/// Clients count on a grant from when they asked for it, so that nothing but their servers can give it to two.
+pub const CERTAIN: Statement = keeps(Guarantee::Exclusion, ELSEWHERE);
+
+/// Nor can a server that keeps its memory and its time.
+pub const SERVER_ALIVE: Statement = keeps(
+    Guarantee::Exclusion,
+    &[
+        Hazard::ServerStopped,
+        Hazard::ServerCutOff,
+        Hazard::ServerLost,
+        Hazard::ServerClockBack,
+    ],
+);
+
+/// A clock that is stepped forward.
+pub const EARLY_END: Statement = limit(
+    Guarantee::Exclusion,
+    &[Hazard::ServerClockForward],
+    "Redis ends keys by its wall clock, and a step forward ends them early",
+);
+
+/// A clock that is stepped back.
+pub const LATE_END: Statement = limit(
+    Guarantee::Progress,
+    &[Hazard::ServerClockBack],
+    "Redis ends keys by its wall clock, and a step back lets them live longer",
+);
+
+/// A server that is started again with nothing.
+pub const FORGOTTEN: Statement = limit(
+    Guarantee::Exclusion,
+    &[Hazard::ServerRestarted, Hazard::ServerEmptied],
+    "a Redis that keeps nothing on disk forgets its locks when it restarts",
+);
 
 /// A client's side of a lock on one Redis, once it is granted: whose it is, the key's value tells.
 pub struct Holder {

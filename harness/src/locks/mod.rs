@@ -13,10 +13,12 @@ use std::net::SocketAddr;
 
 use async_trait::async_trait;
 
-use crate::contract::{Guarantee, Hazard};
+use histories::Hazard;
+
+use crate::contract::{Guarantee, Statement, keeps, limit};
 use crate::storages::Policy;
 
-pub use seam::{Answer, Ask, Has, Hello, Lock, Loss, Teller};
+pub use seam::{Answer, Ask, Has, Hello, Lock, Loss, Renewals, Teller};
 
 /// All lock services, in the order in which they are shown.
 pub static SERVICES: &[&dyn LockService] = &[
@@ -59,7 +61,7 @@ pub trait LockService: Sync {
     /// Why it cannot be used with a storage policy; `None` if it can.
     fn refuses(&self, policy: &Policy) -> Option<String> {
         let (name, has) = (self.name(), self.has());
-        if policy.needs_token && !has.tokens {
+        if policy.needs_token() && !has.tokens {
             let reason = format!("{name} has no token, so the storage cannot fence its writes");
             Some(reason)
         } else if policy.needs_transaction && !has.transaction {
@@ -73,10 +75,9 @@ pub trait LockService: Sync {
         }
     }
 
-    /// Whether it keeps a guarantee while a hazard is about: `None` if it promises to, else why it does not.
-    ///
-    /// This is the service's own statement, from which [`crate::contract::contract`] follows.
-    fn limit(&self, guarantee: Guarantee, hazard: Hazard) -> Option<&'static str>;
+    /// Which guarantees it keeps under which hazards, and which it does not: from them [`crate::contract::contract`] follows.
+    /// What it does not mention is not promised.
+    fn statements(&self) -> &'static [Statement];
 
     /// Makes what its servers need before the first client comes, such as a table; does nothing where it is there already.
     ///
@@ -94,18 +95,64 @@ pub trait LockService: Sync {
     fn connect(&self, hello: &Hello) -> anyhow::Result<Box<dyn Lock>>;
 }
 
-/// What no lease guarantees that nobody extends.
-fn limit_of_leases(guarantee: Guarantee, hazard: Hazard) -> Option<&'static str> {
-    match (guarantee, hazard) {
-        (Guarantee::Belief, Hazard::OutlivedLease) => {
-            Some("a lease ends by itself, whatever its holder is still doing")
-        }
-        (Guarantee::Belief, Hazard::LongWork) => {
-            Some("a lease that nobody extends ends in the middle of work that takes longer")
-        }
-        _ => None,
-    }
-}
+/// What goes wrong elsewhere than on the lock's servers, nothing included.
+const ELSEWHERE: &[Hazard] = &[
+    Hazard::Nothing,
+    Hazard::ClientStopped,
+    Hazard::ClientCrashed,
+    Hazard::ClientCutOff,
+    Hazard::WorkHeld,
+    Hazard::WriteHeld,
+    Hazard::StorageCrashed,
+    Hazard::StorageClock,
+];
 
-/// Why a service with one server makes no progress when that one is gone.
-const ONLY_SERVER: &str = "its only server is gone";
+/// A lease's holder is not told that it holds no longer.
+const LATE_HOLDER: Statement = limit(
+    Guarantee::Belief,
+    &[Hazard::ClientStopped, Hazard::WriteHeld],
+    "a lease ends by itself, whatever its holder is still doing",
+);
+
+/// Nor does anything keep the lease alive while it works.
+const LONG_WORK: Statement = limit(
+    Guarantee::Belief,
+    &[Hazard::WorkHeld],
+    "a lease that nobody extends ends in the middle of work that takes longer",
+);
+
+/// The holder takes an answer for granted, however late it comes.
+const LATE_ANSWER: Statement = limit(
+    Guarantee::Belief,
+    &[Hazard::ServerCutOff],
+    "an answer that comes late may be to a lease that is over",
+);
+
+/// What else can go wrong does not make a lease's holder late.
+const HOLDER_IN_TIME: Statement = keeps(
+    Guarantee::Belief,
+    &[
+        Hazard::Nothing,
+        Hazard::ClientCrashed,
+        Hazard::ClientCutOff,
+        Hazard::StorageCrashed,
+        Hazard::StorageClock,
+        Hazard::ServerStopped,
+        Hazard::ServerRestarted,
+        Hazard::ServerLost,
+        Hazard::ServerClockForward,
+        Hazard::ServerClockBack,
+    ],
+);
+
+/// A service with one server grants nothing while that one does not answer.
+const ONE_SERVER: Statement = limit(
+    Guarantee::Progress,
+    &[
+        Hazard::ServerStopped,
+        Hazard::ServerCutOff,
+        Hazard::ServerRestarted,
+        Hazard::ServerLost,
+    ],
+    "its only server does not answer",
+);

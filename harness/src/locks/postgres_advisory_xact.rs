@@ -4,13 +4,14 @@ use std::mem;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use histories::Hazard;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::{Answer, Has, Hello, Lock, LockService, Loss, ONLY_SERVER};
+use super::{Answer, ELSEWHERE, Has, Hello, Lock, LockService, Loss, ONE_SERVER};
 use crate::connections::postgres::{Parameter, Server, Session};
 use crate::connections::{ANSWER_TIMEOUT, Failure};
-use crate::contract::{Guarantee, Hazard};
+use crate::contract::{Guarantee, Statement, keeps, limit};
 
 /// The lock service.
 pub struct PostgresAdvisoryXact;
@@ -30,6 +31,51 @@ const COMMIT: &str = "SELECT 1; COMMIT";
 
 /// How a holder learns that it holds no longer.
 const ROLLED_BACK: &str = "the transaction was rolled back";
+
+/// What it promises. The server keeps the lock for a client that stands still, and a transaction that it lost was never there.
+const STATEMENTS: &[Statement] = &[
+    keeps(Guarantee::Exclusion, ELSEWHERE),
+    keeps(Guarantee::Exclusion, SERVER_TROUBLE),
+    keeps(Guarantee::Exclusion, SERVER_ENDS),
+    keeps(Guarantee::Belief, ELSEWHERE),
+    keeps(Guarantee::Belief, SERVER_TROUBLE),
+    limit(
+        Guarantee::Belief,
+        SERVER_ENDS,
+        "a holder learns that its session ended when the news arrives, and another may have been granted the lock by then",
+    ),
+    keeps(
+        Guarantee::Progress,
+        &[
+            Hazard::Nothing,
+            Hazard::ClientStopped,
+            Hazard::ClientCrashed,
+            Hazard::WorkHeld,
+            Hazard::WriteHeld,
+            Hazard::StorageCrashed,
+            Hazard::StorageClock,
+            Hazard::ServerClockForward,
+            Hazard::ServerClockBack,
+        ],
+    ),
+    limit(
+        Guarantee::Progress,
+        &[Hazard::ClientCutOff],
+        "the server keeps the session of a client that it does not hear of until it notices",
+    ),
+    ONE_SERVER,
+];
+
+/// What its server lives through, with its sessions.
+const SERVER_TROUBLE: &[Hazard] = &[
+    Hazard::ServerStopped,
+    Hazard::ServerCutOff,
+    Hazard::ServerClockForward,
+    Hazard::ServerClockBack,
+];
+
+/// What ends its sessions, but leaves its disk.
+const SERVER_ENDS: &[Hazard] = &[Hazard::ServerRestarted, Hazard::ServerLost];
 
 #[async_trait]
 impl LockService for PostgresAdvisoryXact {
@@ -54,12 +100,8 @@ impl LockService for PostgresAdvisoryXact {
         }
     }
 
-    fn limit(&self, guarantee: Guarantee, hazard: Hazard) -> Option<&'static str> {
-        // The server keeps the lock for a client that stands still, and a transaction that it lost was never there.
-        match (guarantee, hazard) {
-            (Guarantee::Progress, Hazard::ServerLoss) => Some(ONLY_SERVER),
-            _ => None,
-        }
+    fn statements(&self) -> &'static [Statement] {
+        STATEMENTS
     }
 
     fn connect(&self, hello: &Hello) -> anyhow::Result<Box<dyn Lock>> {
@@ -133,8 +175,14 @@ impl Lock for Client {
     }
 
     async fn extend(&mut self, _ttl: Duration) -> Answer {
-        Answer::Refused {
-            error: "the lock has no expiry".to_owned(),
+        match self.server.current() {
+            Some(session) if self.holds => match session.broken() {
+                Some(by) => Answer::lost(format!("{ROLLED_BACK}: {by}")),
+                None => Answer::Refused {
+                    error: "the lock has no expiry".to_owned(),
+                },
+            },
+            _ => Answer::nothing_held(),
         }
     }
 

@@ -4,13 +4,17 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use histories::Hazard;
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::{Answer, Has, Hello, Lock, LockService, ONLY_SERVER};
+use super::{
+    Answer, ELSEWHERE, HOLDER_IN_TIME, Has, Hello, LATE_ANSWER, LATE_HOLDER, LONG_WORK, Lock,
+    LockService, ONE_SERVER,
+};
 use crate::connections::postgres::{Parameter, Server, create};
 use crate::connections::{ANSWER_TIMEOUT, Failure};
-use crate::contract::{Guarantee, Hazard};
+use crate::contract::{Guarantee, Statement, keeps, limit};
 
 /// The lock service.
 pub struct PostgresLease;
@@ -46,6 +50,50 @@ const HELD: &str = "SELECT fence FROM leases
 /// How a holder learns that it holds no longer.
 const OVER: &str = "the lease is over or has a higher fence";
 
+/// What it promises: its rows are on disk, and the clock of its server decides when they end.
+const STATEMENTS: &[Statement] = &[
+    keeps(Guarantee::Exclusion, ELSEWHERE),
+    keeps(
+        Guarantee::Exclusion,
+        &[
+            Hazard::ServerStopped,
+            Hazard::ServerCutOff,
+            Hazard::ServerRestarted,
+            Hazard::ServerLost,
+            Hazard::ServerClockBack,
+        ],
+    ),
+    limit(
+        Guarantee::Exclusion,
+        &[Hazard::ServerClockForward],
+        "the server's clock decides expiry, and a step forward ends a lease early",
+    ),
+    LATE_HOLDER,
+    LONG_WORK,
+    LATE_ANSWER,
+    HOLDER_IN_TIME,
+    keeps(Guarantee::TokenOrder, ELSEWHERE),
+    keeps(
+        Guarantee::TokenOrder,
+        &[
+            Hazard::ServerStopped,
+            Hazard::ServerCutOff,
+            Hazard::ServerRestarted,
+            Hazard::ServerLost,
+            Hazard::ServerClockForward,
+            Hazard::ServerClockBack,
+        ],
+    ),
+    keeps(Guarantee::Progress, ELSEWHERE),
+    keeps(Guarantee::Progress, &[Hazard::ServerClockForward]),
+    limit(
+        Guarantee::Progress,
+        &[Hazard::ServerClockBack],
+        "the server's clock decides expiry, and a step back lets a lease live longer",
+    ),
+    ONE_SERVER,
+];
+
 #[async_trait]
 impl LockService for PostgresLease {
     fn name(&self) -> &'static str {
@@ -68,17 +116,8 @@ impl LockService for PostgresLease {
         }
     }
 
-    fn limit(&self, guarantee: Guarantee, hazard: Hazard) -> Option<&'static str> {
-        match (guarantee, hazard) {
-            (Guarantee::Exclusion, Hazard::ServerClockStep) => {
-                Some("the server's clock decides expiry, and a step forward ends a lease early")
-            }
-            (Guarantee::Progress, Hazard::ServerClockStep) => {
-                Some("the server's clock decides expiry, and a step back lets a lease live longer")
-            }
-            (Guarantee::Progress, Hazard::ServerLoss) => Some(ONLY_SERVER),
-            _ => super::limit_of_leases(guarantee, hazard),
-        }
+    fn statements(&self) -> &'static [Statement] {
+        STATEMENTS
     }
 
     async fn prepare(&self, servers: &[SocketAddr]) -> anyhow::Result<()> {

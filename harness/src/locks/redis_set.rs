@@ -3,15 +3,35 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
+use histories::Hazard;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 
 use super::keys::{self, Holder};
-use super::{Answer, Has, Hello, Lock, LockService, ONLY_SERVER};
-use crate::contract::{Guarantee, Hazard};
+use super::{
+    Answer, ELSEWHERE, HOLDER_IN_TIME, Has, Hello, LATE_ANSWER, LATE_HOLDER, LONG_WORK, Lock,
+    LockService, ONE_SERVER,
+};
+use crate::contract::{Guarantee, Statement, keeps};
 
 /// The lock service.
 pub struct RedisSet;
+
+/// What it promises.
+const STATEMENTS: &[Statement] = &[
+    keys::CERTAIN,
+    keys::SERVER_ALIVE,
+    keys::EARLY_END,
+    keys::FORGOTTEN,
+    LATE_HOLDER,
+    LONG_WORK,
+    LATE_ANSWER,
+    HOLDER_IN_TIME,
+    keeps(Guarantee::Progress, ELSEWHERE),
+    keeps(Guarantee::Progress, &[Hazard::ServerClockForward]),
+    keys::LATE_END,
+    ONE_SERVER,
+];
 
 #[async_trait]
 impl LockService for RedisSet {
@@ -34,11 +54,8 @@ impl LockService for RedisSet {
         }
     }
 
-    fn limit(&self, guarantee: Guarantee, hazard: Hazard) -> Option<&'static str> {
-        match (guarantee, hazard) {
-            (Guarantee::Progress, Hazard::ServerLoss) => Some(ONLY_SERVER),
-            _ => keys::limit(guarantee, hazard),
-        }
+    fn statements(&self) -> &'static [Statement] {
+        STATEMENTS
     }
 
     fn connect(&self, hello: &Hello) -> anyhow::Result<Box<dyn Lock>> {

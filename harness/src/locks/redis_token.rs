@@ -4,11 +4,15 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use histories::Hazard;
 use redis::Script;
 
 use super::keys::{self, Holder};
-use super::{Answer, Has, Hello, Lock, LockService, ONLY_SERVER};
-use crate::contract::{Guarantee, Hazard};
+use super::{
+    Answer, ELSEWHERE, HOLDER_IN_TIME, Has, Hello, LATE_ANSWER, LATE_HOLDER, LONG_WORK, Lock,
+    LockService, ONE_SERVER,
+};
+use crate::contract::{Guarantee, Statement, keeps, limit};
 
 /// The lock service.
 pub struct RedisToken;
@@ -24,6 +28,38 @@ static ACQUIRE: LazyLock<Script> = LazyLock::new(|| {
          return token",
     )
 });
+
+/// What it promises.
+const STATEMENTS: &[Statement] = &[
+    keys::CERTAIN,
+    keys::SERVER_ALIVE,
+    keys::EARLY_END,
+    keys::FORGOTTEN,
+    LATE_HOLDER,
+    LONG_WORK,
+    LATE_ANSWER,
+    HOLDER_IN_TIME,
+    keeps(Guarantee::TokenOrder, ELSEWHERE),
+    keeps(
+        Guarantee::TokenOrder,
+        &[
+            Hazard::ServerStopped,
+            Hazard::ServerCutOff,
+            Hazard::ServerLost,
+            Hazard::ServerClockForward,
+            Hazard::ServerClockBack,
+        ],
+    ),
+    limit(
+        Guarantee::TokenOrder,
+        &[Hazard::ServerRestarted, Hazard::ServerEmptied],
+        "a Redis that keeps nothing on disk counts from 1 again when it restarts",
+    ),
+    keeps(Guarantee::Progress, ELSEWHERE),
+    keeps(Guarantee::Progress, &[Hazard::ServerClockForward]),
+    keys::LATE_END,
+    ONE_SERVER,
+];
 
 #[async_trait]
 impl LockService for RedisToken {
@@ -47,14 +83,8 @@ impl LockService for RedisToken {
         }
     }
 
-    fn limit(&self, guarantee: Guarantee, hazard: Hazard) -> Option<&'static str> {
-        match (guarantee, hazard) {
-            (Guarantee::TokenOrder, Hazard::ServerRestart) => {
-                Some("a Redis that keeps nothing on disk counts from 1 again when it restarts")
-            }
-            (Guarantee::Progress, Hazard::ServerLoss) => Some(ONLY_SERVER),
-            _ => keys::limit(guarantee, hazard),
-        }
+    fn statements(&self) -> &'static [Statement] {
+        STATEMENTS
     }
 
     fn connect(&self, hello: &Hello) -> anyhow::Result<Box<dyn Lock>> {

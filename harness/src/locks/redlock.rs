@@ -7,13 +7,17 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
+use histories::Hazard;
 
 use super::keys;
 use super::redis_set::Values;
-use super::{Answer, Has, Hello, Lock, LockService};
+use super::{
+    Answer, ELSEWHERE, HOLDER_IN_TIME, Has, Hello, LATE_ANSWER, LATE_HOLDER, LONG_WORK, Lock,
+    LockService,
+};
 use crate::connections::Failure;
 use crate::connections::redis::Server;
-use crate::contract::{Guarantee, Hazard};
+use crate::contract::{Guarantee, Statement, keeps};
 
 /// The lock service.
 pub struct Redlock;
@@ -21,6 +25,30 @@ pub struct Redlock;
 /// How long a node may take to connect, and again to answer: short beside a time to live, so that a dead node costs
 /// little of it.
 const NODE_TIMEOUT: Duration = Duration::from_millis(50);
+
+/// What it promises: as long as a majority of its nodes is up, one of them being down or late costs time alone.
+const STATEMENTS: &[Statement] = &[
+    keys::CERTAIN,
+    keys::SERVER_ALIVE,
+    keys::EARLY_END,
+    keys::FORGOTTEN,
+    LATE_HOLDER,
+    LONG_WORK,
+    LATE_ANSWER,
+    HOLDER_IN_TIME,
+    keeps(Guarantee::Progress, ELSEWHERE),
+    keeps(
+        Guarantee::Progress,
+        &[
+            Hazard::ServerStopped,
+            Hazard::ServerCutOff,
+            Hazard::ServerRestarted,
+            Hazard::ServerLost,
+            Hazard::ServerClockForward,
+        ],
+    ),
+    keys::LATE_END,
+];
 
 #[async_trait]
 impl LockService for Redlock {
@@ -43,8 +71,8 @@ impl LockService for Redlock {
         }
     }
 
-    fn limit(&self, guarantee: Guarantee, hazard: Hazard) -> Option<&'static str> {
-        keys::limit(guarantee, hazard)
+    fn statements(&self) -> &'static [Statement] {
+        STATEMENTS
     }
 
     fn connect(&self, hello: &Hello) -> anyhow::Result<Box<dyn Lock>> {

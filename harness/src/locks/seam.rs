@@ -1,7 +1,8 @@
 //! The seam between a client and a lock service, whoever wrote it: what is asked, what is answered, what is told.
 //!
 //! All that crosses it is plain data, so that it could cross a pipe as JSON lines: [`Hello`] once, then an [`Ask`] and
-//! its [`Answer`], one at a time, and a [`Loss`] whenever the service has it to tell. [`Lock`] is the client's side of it.
+//! its [`Answer`], one at a time, and a [`Loss`] and [`Renewals`] whenever the service has them to tell. [`Lock`] is the
+//! client's side of it.
 
 use std::future;
 use std::net::SocketAddr;
@@ -100,7 +101,7 @@ pub enum Answer {
         /// By what the service knows.
         error: String,
     },
-    /// It was certainly not done, for another reason than the lock's being busy or lost.
+    /// It was certainly not done, for another reason than the lock's being busy or lost: what was held still is.
     Refused {
         /// Why.
         error: String,
@@ -136,11 +137,9 @@ impl Answer {
         }
     }
 
-    /// The answer to something that was asked while nothing is held.
+    /// The answer to something that was asked of a grant that the client no longer has.
     pub fn nothing_held() -> Answer {
-        Answer::Refused {
-            error: "no grant is held".to_owned(),
-        }
+        Answer::lost("no grant is held")
     }
 }
 
@@ -165,6 +164,11 @@ pub trait Lock {
     /// What the service tells of the present grant without being asked; never anything where it has no notice.
     fn loss(&self) -> Loss {
         Loss::never()
+    }
+
+    /// Until when the present grant may be relied on that the service renews in the background; never later where it does not.
+    fn renewals(&self) -> Renewals {
+        Renewals::never()
     }
 
     /// The database session whose transaction is the grant, where it is one. Storage policy `same-transaction` works in it.
@@ -225,5 +229,40 @@ impl Loss {
             return by;
         }
         future::pending().await
+    }
+}
+
+/// Until when a grant may be relied on that is renewed in the background, in nanoseconds of CLOCK_MONOTONIC: told whenever
+/// that is later than it was.
+#[derive(Clone, Debug)]
+pub struct Renewals(watch::Receiver<u64>);
+
+impl Renewals {
+    /// A grant that is not renewed.
+    pub fn never() -> Renewals {
+        Renewals::new(0).1
+    }
+
+    /// A grant that may be relied on until then at first, and the end at which its renewals are told.
+    pub fn new(valid_until_ns: u64) -> (watch::Sender<u64>, Renewals) {
+        let (renewed, told) = watch::channel(valid_until_ns);
+        (renewed, Renewals(told))
+    }
+
+    /// Until when the grant may be relied on, by all that was told.
+    pub fn valid_until_ns(&self) -> u64 {
+        *self.0.borrow()
+    }
+
+    /// Waits until the grant may be relied on for longer than is known; for ever if it is never renewed.
+    pub async fn beyond(&mut self, known_ns: u64) -> u64 {
+        match self
+            .0
+            .wait_for(|valid_until_ns| *valid_until_ns > known_ns)
+            .await
+        {
+            Ok(valid_until_ns) => *valid_until_ns,
+            Err(_) => future::pending().await,
+        }
     }
 }

@@ -1,37 +1,20 @@
 //! What one history came to: the checker's verdict, held against the lock service's contract.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+pub use checker::Class;
 use checker::{
-    Answer, Counts, Efficiency, FaultReport, Options, PropertyVerdict, Verdict, Witness,
+    Answer, CheckError, Counts, Efficiency, FaultReport, Options, PropertyVerdict, Verdict, Witness,
 };
-use histories::{Header, Plan, Reader};
+use histories::{Clause, Header, Plan, Promise, Reader, Seal};
 use serde::Serialize;
 
-use crate::contract::{Clause, Hazard, Promise, contract, hazards, unspecified};
-use crate::locks::{self, LockService};
-use crate::storages::{self, Policy};
+use crate::contract::contract;
+use crate::{locks, storages};
 
 /// The version of everything that machines read.
 pub const SCHEMA_VERSION: u32 = 1;
-
-/// What a property's outcome means against the contract.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// It holds, and nothing said that it might not.
-    Kept,
-    /// It was promised and is violated.
-    Broken,
-    /// It was not promised, and is violated.
-    LimitShown,
-    /// It was not promised, and holds this time.
-    LimitNotShown,
-    /// The history does not tell.
-    Unknown,
-}
 
 /// One property of one history.
 #[derive(Clone, Debug, Serialize)]
@@ -78,11 +61,13 @@ pub struct Judgement {
     pub outcome: Answer,
     /// Whether the history was written to its end.
     pub complete: bool,
+    /// Whether it is as it was when it was closed.
+    pub seal: Seal,
     /// The properties that the history can speak to.
     pub properties: Vec<JudgedProperty>,
     /// What the history lacks for anything to be said to hold.
     pub assumptions: Vec<String>,
-    /// The properties that the scenario is there to show violated, as far as they are not promised.
+    /// The properties that the scenario is there to show violated, as far as they are not promised and were to be judged.
     pub controls: Vec<String>,
     /// The faults, with their evidence.
     pub faults: Vec<FaultReport>,
@@ -106,26 +91,31 @@ pub fn judge_properties(path: &Path, properties: &[String]) -> Result<Judgement>
         Options::only(properties)?
     };
     let header = Reader::open(path)?.header().clone();
-    let verdict = checker::check(|| Reader::open(path), options)
-        .with_context(|| format!("judge {}", path.display()))?;
-    Ok(Judgement::new(path, &header, verdict))
+    nemesis::validate_form(&header.plan).with_context(|| path.display().to_string())?;
+    let options = options.or_contract(contract_of_build(&header.plan));
+    let verdict = checker::check(|| Reader::open(path), options).map_err(|error| match error {
+        // It names the file already.
+        CheckError::Read(error) => error.into(),
+        error => anyhow::Error::new(error).context(path.display().to_string()),
+    })?;
+    let mut judgement = Judgement::new(path, &header, verdict);
+    let is_judged = |control: &String| properties.is_empty() || properties.contains(control);
+    judgement.controls.retain(is_judged);
+    Ok(judgement)
+}
+
+/// What this build says of a plan's lock service and policy, for histories that bring no contract; nothing of those that it
+/// does not know.
+fn contract_of_build(plan: &Plan) -> Vec<Clause> {
+    let parties = locks::service(&plan.lock).zip(storages::policy(&plan.policy));
+    parties.map_or_else(Vec::new, |(service, policy)| contract(service, policy))
 }
 
 impl Judgement {
     fn new(path: &Path, header: &Header, verdict: Verdict) -> Judgement {
         let plan = &header.plan;
-        let terms = Terms::new(plan, &verdict.counts);
-        let properties: Vec<JudgedProperty> = verdict
-            .properties
-            .into_iter()
-            .map(|property| JudgedProperty::new(property, &terms))
-            .collect();
-        let controls = plan
-            .controls
-            .iter()
-            .filter(|control| terms.clause(control).promise == Promise::NotPromised)
-            .cloned()
-            .collect();
+        let properties = verdict.properties.into_iter();
+        let properties = properties.map(JudgedProperty::new).collect();
         Judgement {
             schema_version: SCHEMA_VERSION,
             history: path.display().to_string(),
@@ -137,10 +127,11 @@ impl Judgement {
             policy: plan.policy.clone(),
             seed: header.seed,
             outcome: verdict.outcome,
-            complete: verdict.complete,
+            complete: verdict.seal != Seal::Cut,
+            seal: verdict.seal,
             properties,
             assumptions: verdict.assumptions,
-            controls,
+            controls: verdict.controls,
             faults: verdict.faults,
             counts: verdict.counts,
             efficiency: verdict.efficiency,
@@ -184,83 +175,19 @@ impl Judgement {
 }
 
 impl JudgedProperty {
-    fn new(property: PropertyVerdict, terms: &Terms) -> JudgedProperty {
-        let clause = terms.clause(&property.name);
-        let outcome = property.outcome.answer();
+    fn new(property: PropertyVerdict) -> JudgedProperty {
         JudgedProperty {
-            outcome,
-            contract: clause.promise,
-            class: Class::of(outcome, clause.promise),
-            reason: property.outcome.reason().unwrap_or(clause.why).to_owned(),
+            outcome: property.outcome.answer(),
+            contract: property.contract,
+            class: property.class,
+            reason: property
+                .outcome
+                .reason()
+                .unwrap_or(&property.why)
+                .to_owned(),
             violations: property.violations,
             witness: property.outcome.witness().cloned(),
             name: property.name,
         }
-    }
-}
-
-impl Class {
-    fn of(outcome: Answer, promise: Promise) -> Class {
-        match (outcome, promise) {
-            (Answer::Unknown, _) => Class::Unknown,
-            (Answer::Violated, Promise::Promised) => Class::Broken,
-            (Answer::Violated, _) => Class::LimitShown,
-            (Answer::Holds, Promise::NotPromised) => Class::LimitNotShown,
-            (Answer::Holds, _) => Class::Kept,
-        }
-    }
-}
-
-/// On what terms the lock service is held to its contract.
-struct Terms {
-    /// None where this build lacks the lock service or the policy.
-    parties: Option<(&'static dyn LockService, &'static Policy)>,
-    hazards: BTreeSet<Hazard>,
-}
-
-impl Terms {
-    /// The terms follow from the plan, and from one thing that was not planned: that a client was late for reasons of the
-    /// machine's own, and outlived its lease. No lease promises anything to such a client.
-    fn new(plan: &Plan, counts: &Counts) -> Terms {
-        let mut hazards = hazards(plan);
-        if counts.outlived > 0 {
-            hazards.insert(Hazard::OutlivedLease);
-        }
-        Terms {
-            parties: locks::service(&plan.lock).zip(storages::policy(&plan.policy)),
-            hazards,
-        }
-    }
-
-    fn clause(&self, property: &str) -> Clause {
-        match self.parties {
-            Some((service, policy)) => contract(service, policy, &self.hazards, property),
-            None => unspecified("this build does not know the lock service or the policy"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_violation_is_broken_only_where_it_was_promised_otherwise() {
-        assert_eq!(
-            Class::of(Answer::Violated, Promise::Promised),
-            Class::Broken
-        );
-        assert_eq!(
-            Class::of(Answer::Violated, Promise::NotPromised),
-            Class::LimitShown
-        );
-        assert_eq!(
-            Class::of(Answer::Holds, Promise::NotPromised),
-            Class::LimitNotShown
-        );
-        assert_eq!(
-            Class::of(Answer::Unknown, Promise::Promised),
-            Class::Unknown
-        );
     }
 }

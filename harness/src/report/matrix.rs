@@ -1,11 +1,13 @@
 //! What many runs came to: the matrix of promises, with the sentence and the place of every finding.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::path::PathBuf;
 
+use super::standing::{self, Shown, Standing};
 use super::text::{self, Mark};
-use super::{Class, JudgedProperty, Judgement};
-use crate::exit::Exit;
+use super::{JudgedProperty, Judgement, Page};
+use crate::exit::{self, Exit};
 use crate::runner::Cell;
 
 /// All runs of one cell.
@@ -16,89 +18,68 @@ pub struct CellReport {
     pub lock: String,
     /// The policy.
     pub policy: String,
-    /// Its runs, in order.
+    /// How many runs were asked for.
+    pub asked: u32,
+    /// Those that were made, in order.
     pub judgements: Vec<Judgement>,
 }
 
-/// What a cell came to, the worst of its runs, but for limits: those are shown if any run shows them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    /// Nothing was run.
-    NotRun,
-    /// Every promise was kept, and there was no limit to be shown.
-    Kept,
-    /// So many runs broke a promise.
-    Broken(usize),
-    /// So many runs showed a limit.
-    LimitShown(usize),
-    /// No run showed what the scenario is there to show.
-    LimitNotShown,
-    /// So many runs do not tell.
-    Unknown(usize),
-}
-
 impl CellReport {
-    /// The report of a cell.
-    pub fn new(cell: &Cell, judgements: Vec<Judgement>) -> CellReport {
+    /// The report of a cell of which so many runs were asked for.
+    pub fn new(cell: &Cell, asked: u32, judgements: Vec<Judgement>) -> CellReport {
         CellReport {
             scenario: cell.scenario().to_owned(),
             lock: cell.lock.name().to_owned(),
             policy: cell.policy.name.to_owned(),
+            asked,
             judgements,
         }
     }
 
-    /// What the cell came to.
-    pub fn standing(&self) -> Standing {
-        let count = |class| {
-            self.judgements
-                .iter()
-                .filter(|judgement| judgement.has(class))
-                .count()
-        };
-        let missed = |control: &String| {
-            !self
-                .judgements
-                .iter()
-                .any(|judgement| shows(judgement, control))
-        };
-        match (
-            self.judgements.first(),
-            count(Class::Broken),
-            count(Class::Unknown),
-            count(Class::LimitShown),
-        ) {
-            (None, ..) => Standing::NotRun,
-            (_, broken @ 1.., ..) => Standing::Broken(broken),
-            (_, _, unknown @ 1.., _) => Standing::Unknown(unknown),
-            (Some(first), ..) if first.controls.iter().any(missed) => Standing::LimitNotShown,
-            (.., shown @ 1..) => Standing::LimitShown(shown),
-            _ => Standing::Kept,
+    fn not_run(&self) -> usize {
+        (self.asked as usize).saturating_sub(self.judgements.len())
+    }
+
+    /// `kept 20/20`, or `kept 3 of 20` where the rest was not run.
+    fn words(&self) -> String {
+        let (standing, runs) = (Standing::of(&self.judgements), self.judgements.len());
+        let shown = standing.count(&self.judgements);
+        let word = standing.word;
+        match (runs, self.not_run()) {
+            (0, _) => word.to_owned(),
+            (1, 0) => word.to_owned(),
+            (_, 0) => format!("{word} {shown}/{runs}"),
+            _ if shown == runs => format!("{word} {shown} of {}", self.asked),
+            _ => format!("{word} {shown}/{runs} of {}", self.asked),
+        }
+    }
+
+    fn mark(&self) -> Mark {
+        match Standing::of(&self.judgements).mark {
+            Mark::Good | Mark::Known if self.not_run() > 0 => Mark::Doubtful,
+            mark => mark,
+        }
+    }
+
+    /// What is not run may not be as what was.
+    fn exit(&self) -> Exit {
+        let exit = Standing::of(&self.judgements).exit;
+        if self.not_run() > 0 {
+            exit.max(Exit::Inconclusive)
+        } else {
+            exit
         }
     }
 
     /// The run that is worth looking at, and what it shows.
     fn finding(&self) -> Option<(&Judgement, Option<&JudgedProperty>)> {
-        let of = |class: Class| {
-            self.judgements.iter().find_map(|judgement| {
+        match Standing::of(&self.judgements).shown_by {
+            Shown::Class(class) => self.judgements.iter().find_map(|judgement| {
                 let property = judgement.most_telling(class)?;
                 Some((judgement, Some(property)))
-            })
-        };
-        match self.standing() {
-            Standing::Broken(_) => of(Class::Broken),
-            Standing::Unknown(_) => of(Class::Unknown),
-            Standing::LimitShown(_) => of(Class::LimitShown),
-            Standing::LimitNotShown => self.judgements.first().map(|first| (first, None)),
-            Standing::NotRun | Standing::Kept => None,
-        }
-    }
-
-    fn exit(&self) -> Exit {
-        match self.standing() {
-            Standing::Broken(_) => Exit::Broken,
-            Standing::Unknown(_) | Standing::LimitNotShown | Standing::NotRun => Exit::Inconclusive,
-            Standing::Kept | Standing::LimitShown(_) => Exit::Kept,
+            }),
+            Shown::MissedControl => self.judgements.first().map(|first| (first, None)),
+            Shown::Nothing | Shown::AnyRun => None,
         }
     }
 
@@ -107,40 +88,8 @@ impl CellReport {
     }
 }
 
-fn shows(judgement: &Judgement, control: &str) -> bool {
-    judgement
-        .property(control)
-        .is_some_and(|property| property.class == Class::LimitShown)
-}
-
-impl Standing {
-    fn words(self, runs: usize) -> String {
-        let of = |count: usize, word: &str| {
-            if runs == 1 {
-                word.to_owned()
-            } else {
-                format!("{word} {count}/{runs}")
-            }
-        };
-        match self {
-            Standing::NotRun => "not run".to_owned(),
-            Standing::Kept => of(runs, "kept"),
-            Standing::Broken(count) => of(count, "BROKEN"),
-            Standing::LimitShown(count) => of(count, "limit shown"),
-            Standing::LimitNotShown => of(0, "limit not shown"),
-            Standing::Unknown(count) => of(count, "unknown"),
-        }
-    }
-
-    fn mark(self) -> Mark {
-        match self {
-            Standing::Kept => Mark::Good,
-            Standing::LimitShown(_) => Mark::Known,
-            Standing::Broken(_) => Mark::Bad,
-            Standing::Unknown(_) | Standing::LimitNotShown | Standing::NotRun => Mark::Doubtful,
-        }
-    }
-}
+/// What a missed control means.
+const NOT_SHOWN: &str = "the scenario is there to show a violation, and no run did";
 
 /// What an order came to.
 pub struct SuiteReport {
@@ -153,39 +102,94 @@ pub struct SuiteReport {
 }
 
 impl SuiteReport {
+    /// The matrix of histories that were saved, whoever made them: what they say of themselves tells their cells.
+    pub fn of_saved(judgements: Vec<Judgement>) -> SuiteReport {
+        let mut cells: Vec<CellReport> = Vec::new();
+        for judgement in judgements {
+            let own = |cell: &&mut CellReport| {
+                (&cell.scenario, &cell.lock, &cell.policy)
+                    == (&judgement.scenario, &judgement.lock, &judgement.policy)
+            };
+            match cells.iter_mut().find(own) {
+                Some(cell) => {
+                    cell.asked += 1;
+                    cell.judgements.push(judgement);
+                }
+                None => cells.push(CellReport {
+                    scenario: judgement.scenario.clone(),
+                    lock: judgement.lock.clone(),
+                    policy: judgement.policy.clone(),
+                    asked: 1,
+                    judgements: vec![judgement],
+                }),
+            }
+        }
+        SuiteReport {
+            cells,
+            errors: Vec::new(),
+            out: PathBuf::new(),
+        }
+    }
+
+    /// The matrix alone.
+    pub fn table(&self, color: bool) -> Page {
+        let (header, rows) = self.matrix();
+        let header: Vec<&str> = header.iter().map(String::as_str).collect();
+        let mut page = Page::new(color);
+        page.table(&header, rows);
+        page
+    }
+
     /// All judgements.
     pub fn judgements(&self) -> impl Iterator<Item = &Judgement> {
         self.cells.iter().flat_map(|cell| &cell.judgements)
     }
 
-    /// The exit status that the cells lead to, errors left aside.
+    /// The exit status that the cells and the errors lead to.
     pub fn exit(&self) -> Exit {
-        self.cells
-            .iter()
-            .map(CellReport::exit)
-            .max()
-            .unwrap_or(Exit::Inconclusive)
+        let cells = self.cells.iter().map(CellReport::exit);
+        let errors = self.errors.iter().map(exit::of_error);
+        cells.chain(errors).max().unwrap_or(Exit::Inconclusive)
+    }
+
+    /// What kept cells from being run, each thing once: sites that share a cause say the same.
+    pub fn distinct_errors(&self) -> Vec<&anyhow::Error> {
+        let mut said = BTreeSet::new();
+        let is_new = |error: &&anyhow::Error| said.insert(format!("{error:#}"));
+        self.errors.iter().filter(is_new).collect()
+    }
+
+    /// A line for each cell whose scenario is there to show a violation that none of its runs shows.
+    pub fn not_shown(&self) -> Vec<String> {
+        let line = |cell: &CellReport| {
+            let missed = standing::missed_controls(&cell.judgements).join(", ");
+            let (scenario, row) = (&cell.scenario, cell.row());
+            (!missed.is_empty()).then(|| format!("{scenario} {row}: {missed}: {NOT_SHOWN}"))
+        };
+        self.cells.iter().filter_map(line).collect()
     }
 
     /// For a person: the findings, the matrix, the counts.
-    pub fn human(&self, color: bool) -> String {
+    pub fn human(&self, color: bool) -> Page {
         let findings = self.findings();
         let (header, rows) = self.matrix();
         let header: Vec<&str> = header.iter().map(String::as_str).collect();
-        let paint = |(words, mark): (String, Mark)| text::paint(&words, mark, color);
-        let rows = rows
-            .into_iter()
-            .map(|row| row.into_iter().map(paint).collect())
-            .collect();
-        let mut page = String::new();
+        let mut page = Page::new(color);
+        // Writing to a page can't fail.
         for (title, finding) in findings {
-            // Writing to a string can't fail.
-            let _ = writeln!(page, "{title}\n    {finding}");
+            let _ = writeln!(page, "{title}");
+            for line in finding.lines() {
+                let _ = writeln!(page, "    {}", line.trim_start());
+            }
         }
         if !page.is_empty() {
-            page.push('\n');
+            let _ = writeln!(page);
         }
-        let _ = write!(page, "{}\n\n{}", text::table(&header, rows), self.closing());
+        page.table(&header, rows);
+        let _ = writeln!(page);
+        for line in self.closing().lines() {
+            let _ = write!(page, "\n{line}");
+        }
         page
     }
 
@@ -208,7 +212,7 @@ impl SuiteReport {
         for (title, finding) in self.findings() {
             let _ = writeln!(page, "- **{title}**  \n  {finding}");
         }
-        for error in &self.errors {
+        for error in self.distinct_errors() {
             let _ = writeln!(page, "- **error**  \n  {error:#}");
         }
         page
@@ -218,7 +222,7 @@ impl SuiteReport {
     fn findings(&self) -> Vec<(String, String)> {
         let finding = |cell: &CellReport| {
             let (judgement, property) = cell.finding()?;
-            let standing = cell.standing().words(cell.judgements.len());
+            let standing = cell.words();
             let title = match property {
                 Some(property) => format!(
                     "{} {}: {standing}: {}",
@@ -230,7 +234,7 @@ impl SuiteReport {
                     "{} {}: {standing}: {}",
                     cell.scenario,
                     cell.row(),
-                    judgement.controls.join(", ")
+                    standing::missed_controls(&cell.judgements).join(", ")
                 ),
             };
             let sentence = match property {
@@ -238,7 +242,7 @@ impl SuiteReport {
                     .witness
                     .as_ref()
                     .map_or(property.reason.as_str(), |w| w.sentence.as_str()),
-                None => "the scenario is there to show a violation, and no run did",
+                None => NOT_SHOWN,
             };
             Some((title, format!("{sentence}\n    {}", judgement.history)))
         };
@@ -263,10 +267,7 @@ impl SuiteReport {
                 .iter()
                 .find(|cell| cell.row() == *row && cell.scenario == scenario);
             cell.map_or(("–".to_owned(), Mark::None), |cell| {
-                (
-                    cell.standing().words(cell.judgements.len()),
-                    cell.standing().mark(),
-                )
+                (cell.words(), cell.mark())
             })
         };
         let lines = rows
@@ -285,21 +286,105 @@ impl SuiteReport {
 
     fn closing(&self) -> String {
         let runs = self.judgements().count();
-        let count = |class| {
-            self.judgements()
-                .filter(|judgement| judgement.has(class))
-                .count()
+        let not_run: usize = self.cells.iter().map(CellReport::not_run).sum();
+        let of_all = match not_run {
+            0 => String::new(),
+            _ => format!(" of {}", runs + not_run),
         };
         let mut closing = format!(
-            "{runs} runs: {} broke a promise, {} showed a known limit, {} unknown; all of it is in {}",
-            count(Class::Broken),
-            count(Class::LimitShown),
-            count(Class::Unknown),
-            self.out.display()
+            "{runs}{of_all} runs: {}",
+            standing::tally(self.judgements())
         );
+        if not_run > 0 {
+            let _ = write!(closing, ", {not_run} not run");
+        }
+        let _ = write!(closing, "; all of it is in {}", self.out.display());
         if let Some(latency) = text::stop_latency(self.judgements()) {
             let _ = write!(closing, "\n{latency}");
         }
         closing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::Interrupted;
+    use crate::report::Class;
+    use crate::report::standing::tests::run_with;
+
+    fn cell(asked: u32, judgements: Vec<Judgement>) -> CellReport {
+        CellReport {
+            scenario: "paused-client".into(),
+            lock: "redis-token".into(),
+            policy: "unfenced".into(),
+            asked,
+            judgements,
+        }
+    }
+
+    fn suite(cells: Vec<CellReport>, errors: Vec<anyhow::Error>) -> SuiteReport {
+        SuiteReport {
+            cells,
+            errors,
+            out: "fencepost-runs".into(),
+        }
+    }
+
+    #[test]
+    fn a_cell_says_how_many_of_its_runs_were_made() {
+        let kept = || run_with(&[]);
+        let broken = || run_with(&[Class::Broken]);
+        for (asked, runs, words, exit) in [
+            (1, vec![kept()], "kept", Exit::Kept),
+            (2, vec![kept(), kept()], "kept 2/2", Exit::Kept),
+            (20, vec![kept()], "kept 1 of 20", Exit::Inconclusive),
+            (2, vec![kept(), broken()], "BROKEN 1/2", Exit::Broken),
+            (20, vec![kept(), broken()], "BROKEN 1/2 of 20", Exit::Broken),
+            (20, vec![], "not run", Exit::Inconclusive),
+        ] {
+            let cell = cell(asked, runs);
+            assert_eq!((cell.words().as_str(), cell.exit()), (words, exit));
+        }
+    }
+
+    #[test]
+    fn totals_add_up_and_nothing_is_said_twice() {
+        let mut missed = run_with(&[Class::LimitNotShown]);
+        missed.controls = vec![missed.properties[0].name.clone()];
+        // It counts once, as the worst that it came to.
+        let worst = run_with(&[Class::Broken, Class::Unknown, Class::LimitShown]);
+        let interrupted = || anyhow::Error::from(Interrupted);
+        let suite = suite(
+            vec![
+                cell(3, vec![worst, run_with(&[])]),
+                cell(2, vec![missed]),
+                cell(4, vec![]),
+            ],
+            vec![
+                interrupted(),
+                interrupted(),
+                interrupted().context("no-fault redlock unfenced"),
+            ],
+        );
+        let expected = "3 of 9 runs: 1 broke a promise, 0 unknown, 0 unspecified, 1 not shown, 0 showed a known limit, 1 kept, 6 not run";
+        let (page, markdown) = (suite.human(false).into_text(), suite.markdown());
+        assert!(page.contains(expected), "{page}");
+        assert!(markdown.contains(expected), "{markdown}");
+        assert_eq!(markdown.matches("**error**").count(), 2, "{markdown}");
+        assert_eq!(suite.exit(), Exit::Broken);
+    }
+
+    #[test]
+    fn what_went_wrong_besides_hides_no_broken_promise() {
+        let unavailable = || anyhow::Error::from(exit::Unavailable("redis is gone".into()));
+        let with = |class, errors| suite(vec![cell(1, vec![run_with(&[class])])], errors).exit();
+        let interrupted = anyhow::Error::from(Interrupted);
+        assert_eq!(with(Class::Broken, vec![unavailable()]), Exit::Broken);
+        assert_eq!(with(Class::Kept, vec![unavailable()]), Exit::Unavailable);
+        assert_eq!(
+            with(Class::Unknown, vec![unavailable(), interrupted]),
+            Exit::Interrupted
+        );
     }
 }

@@ -3,17 +3,24 @@
 mod judgement;
 mod matrix;
 mod model_judgement;
+mod page;
+mod standing;
 mod text;
 
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+
+use crate::exit::{Unreadable, UsageError};
 
 pub use judgement::{Class, JudgedProperty, Judgement, SCHEMA_VERSION, judge, judge_properties};
 pub use matrix::{CellReport, SuiteReport};
 pub use model_judgement::ModelJudgement;
-pub use text::table;
+pub use page::{Page, table};
+pub use standing::by_contract;
+pub use text::word;
 
 /// An instant as RFC 3339 in UTC, to the millisecond.
 pub fn rfc3339(time: SystemTime) -> String {
@@ -50,13 +57,17 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
+/// The longest `verdict.json` that is read, in bytes; they have a few thousand.
+const VERDICT_BYTES_MAX: u64 = 16 << 20;
+
 /// All `verdict.json` under a folder, with what they hold, in the order of their paths; what can't be read is left out.
+///
+/// # Errors
+/// [`UsageError`] where there is no such folder, [`Unreadable`] where it cannot be read.
 pub fn saved_verdicts(out: &Path) -> Result<Vec<(PathBuf, serde_json::Value)>> {
     let mut found = Vec::new();
-    let folders = |path: &Path| -> Result<Vec<PathBuf>> {
-        let entries =
-            std::fs::read_dir(path).with_context(|| format!("look into {}", path.display()))?;
-        let mut folders: Vec<PathBuf> = entries
+    let folders = |path: &Path| -> io::Result<Vec<PathBuf>> {
+        let mut folders: Vec<PathBuf> = std::fs::read_dir(path)?
             .filter_map(|entry| entry.ok())
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .map(|entry| entry.path())
@@ -64,13 +75,12 @@ pub fn saved_verdicts(out: &Path) -> Result<Vec<(PathBuf, serde_json::Value)>> {
         folders.sort();
         Ok(folders)
     };
-    if !out.exists() {
-        return Ok(found);
-    }
-    for scenario in folders(out)? {
-        for run in folders(&scenario)? {
+    let scenarios = folders(out).map_err(|error| no_folder(out, error))?;
+    for scenario in scenarios {
+        for run in folders(&scenario).unwrap_or_default() {
             let path = run.join("verdict.json");
-            if let Ok(text) = std::fs::read_to_string(&path)
+            if !path.is_symlink()
+                && let Ok(text) = histories::read_small(&path, VERDICT_BYTES_MAX)
                 && let Ok(verdict) = serde_json::from_str(&text)
             {
                 found.push((path, verdict));
@@ -78,6 +88,20 @@ pub fn saved_verdicts(out: &Path) -> Result<Vec<(PathBuf, serde_json::Value)>> {
         }
     }
     Ok(found)
+}
+
+/// Why a folder that was named cannot be looked into.
+fn no_folder(path: &Path, source: io::Error) -> anyhow::Error {
+    let shown = path.display();
+    match source.kind() {
+        ErrorKind::NotFound => UsageError(format!("{shown}: there is no such folder")).into(),
+        ErrorKind::NotADirectory => UsageError(format!("{shown} is no folder")).into(),
+        _ => Unreadable {
+            path: path.to_owned(),
+            source,
+        }
+        .into(),
+    }
 }
 
 #[cfg(test)]

@@ -7,8 +7,8 @@ use checker::Answer;
 use checker::linearizability::{Checked, Finding, Outcome};
 use serde::Serialize;
 
-use super::SCHEMA_VERSION;
-use super::text::{mark, paint, word};
+use super::text::{mark, word};
+use super::{Page, SCHEMA_VERSION};
 
 /// So many objects that are not linearizable are told of to people; machines get all.
 const TOLD: usize = 10;
@@ -106,21 +106,22 @@ impl ModelJudgement {
     }
 
     /// A line, and below it what is not as it should be.
-    pub fn human(&self, color: bool) -> String {
+    pub fn human(&self, color: bool) -> Page {
         let counts = &self.counts;
         let guessed = if self.model_guessed { ", guessed" } else { "" };
-        let mut page = format!(
-            "{}: {} ({}{guessed}; {} operations, {} of unknown outcome",
-            self.history,
-            paint(word(self.outcome), mark(self.outcome), color),
-            self.model,
-            counts.operations,
-            counts.unknown
+        // Writing to a page can't fail.
+        let mut page = Page::new(color);
+        let _ = write!(page, "{}: ", self.history);
+        page.paint(word(self.outcome), mark(self.outcome));
+        let _ = write!(
+            page,
+            " ({}{guessed}; {} operations, {} of unknown outcome",
+            self.model, counts.operations, counts.unknown
         );
         if counts.objects > 1 {
             let _ = write!(page, ", on {} objects", counts.objects);
         }
-        page.push(')');
+        let _ = write!(page, ")");
         let findings = self
             .properties
             .iter()
@@ -130,7 +131,7 @@ impl ModelJudgement {
             });
         let findings: Vec<&Finding> = findings.collect();
         for finding in findings.iter().take(TOLD) {
-            page += &told(finding);
+            tell(&mut page, finding);
         }
         if findings.len() > TOLD {
             let _ = write!(page, "\n  and of {} objects more", findings.len() - TOLD);
@@ -139,41 +140,42 @@ impl ModelJudgement {
     }
 }
 
-/// What is wrong with an object, in lines.
-fn told(finding: &Finding) -> String {
-    match &finding.outcome {
-        Outcome::Unknown { reason } => format!("\n  not found out: {reason}"),
-        Outcome::Violated { witness } => {
-            let mut lines = format!("\n  {}", witness.sentence);
-            for call in witness.calls.iter().take(PROVING) {
-                let until = match call.returned {
-                    Some(returned) => format!("to event {returned}"),
-                    None => "without an end".to_owned(),
-                };
-                let _ = write!(
-                    lines,
-                    "\n    {:>9}  {:<8} {}  from event {} {until}",
-                    call.id, call.process, call.operation, call.invoked
-                );
-            }
-            if witness.calls.len() > PROVING {
-                let more = witness.calls.len() - PROVING;
-                let _ = write!(
-                    lines,
-                    "\n    and {more} operations more: --format json has all"
-                );
-            }
-            let _ = write!(
-                lines,
-                "\n    the longest linearizable prefix has {} event{}",
-                witness.linearizable_events,
-                if witness.linearizable_events == 1 {
-                    ""
-                } else {
-                    "s"
-                }
-            );
-            lines
+/// Adds what is wrong with an object, in lines.
+fn tell(page: &mut Page, finding: &Finding) {
+    let witness = match &finding.outcome {
+        Outcome::Unknown { reason } => {
+            let _ = write!(page, "\n  not found out: {reason}");
+            return;
         }
+        Outcome::Violated { witness } => witness,
+    };
+    let _ = write!(page, "\n  {}", witness.sentence);
+    for call in witness.calls.iter().take(PROVING) {
+        let until = match call.returned {
+            Some(returned) => format!("to event {returned}"),
+            None => "without an end".to_owned(),
+        };
+        let _ = write!(
+            page,
+            "\n    {:>9}  {:<8} {}  from event {} {until}",
+            call.id, call.process, call.operation, call.invoked
+        );
     }
+    if witness.calls.len() > PROVING {
+        let more = witness.calls.len() - PROVING;
+        let _ = write!(
+            page,
+            "\n    and {more} operations more: --format json has all"
+        );
+    }
+    let s = if witness.linearizable_events == 1 {
+        ""
+    } else {
+        "s"
+    };
+    let _ = write!(
+        page,
+        "\n    the longest linearizable prefix has {} event{s}",
+        witness.linearizable_events
+    );
 }

@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use checker::{Answer, FaultReport};
-use comfy_table::{ContentArrangement, Table, presets};
-use histories::Event;
+use histories::{Event, Seal};
 
-use super::{Class, JudgedProperty, Judgement};
+use super::standing::{self, telling_classes};
+use super::{Class, JudgedProperty, Judgement, Page};
 
 /// The evidence of a fault that says how long it took from its trigger to its being in force, in microseconds.
 const LATENCY: &str = "latency_us";
@@ -50,38 +50,17 @@ impl Mark {
             Mark::None => words.to_owned(),
         }
     }
-}
 
-/// Colours words where colours are wanted.
-pub(super) fn paint(words: &str, mark: Mark, color: bool) -> String {
-    let code = match mark {
-        _ if !color => return words.to_owned(),
-        Mark::None => return words.to_owned(),
-        Mark::Good => "32",
-        Mark::Known => "36",
-        Mark::Bad => "1;31",
-        Mark::Doubtful => "33",
-    };
-    format!("\x1b[{code}m{words}\x1b[0m")
-}
-
-/// A table without borders, as wide as the terminal at most.
-pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
-    // A terminal that does not know its width says 0.
-    if table.width().is_some_and(|width| width > 0) {
-        table.set_content_arrangement(ContentArrangement::Dynamic);
+    /// Its colour, as a terminal takes it (ECMA-48, SGR).
+    pub(super) fn code(self) -> Option<&'static str> {
+        match self {
+            Mark::None => None,
+            Mark::Good => Some("32"),
+            Mark::Known => Some("36"),
+            Mark::Bad => Some("1;31"),
+            Mark::Doubtful => Some("33"),
+        }
     }
-    if !header.is_empty() {
-        table.set_header(header.to_vec());
-    }
-    table.add_rows(rows);
-    let lines: Vec<String> = table
-        .lines()
-        .map(|line| line.trim_end().to_owned())
-        .collect();
-    lines.join("\n")
 }
 
 /// How fast clients were stopped at their points, over all runs.
@@ -114,7 +93,7 @@ fn seconds(ns: u64) -> String {
 }
 
 /// An answer as verdicts spell it.
-pub(super) fn word(answer: Answer) -> &'static str {
+pub fn word(answer: Answer) -> &'static str {
     match answer {
         Answer::Holds => "holds",
         Answer::Violated => "violated",
@@ -130,25 +109,25 @@ pub(super) fn mark(answer: Answer) -> Mark {
     }
 }
 
-impl Class {
-    fn words(self) -> &'static str {
-        match self {
-            Class::Kept => "promise kept",
-            Class::Broken => "PROMISE BROKEN",
-            Class::LimitShown => "known limit shown",
-            Class::LimitNotShown => "known limit, not shown this time",
-            Class::Unknown => "unknown",
-        }
+/// A class as a person reads it.
+fn class_words(class: Class) -> &'static str {
+    match class {
+        Class::Kept => "promise kept",
+        Class::Broken => "PROMISE BROKEN",
+        Class::LimitShown => "known limit shown",
+        Class::LimitNotShown => "known limit, not shown this time",
+        Class::Unspecified => "unspecified: nobody said",
+        Class::Unknown => "unknown",
     }
+}
 
-    fn mark(self) -> Mark {
-        match self {
-            Class::Kept => Mark::Good,
-            Class::Broken => Mark::Bad,
-            Class::LimitShown => Mark::Known,
-            Class::LimitNotShown => Mark::None,
-            Class::Unknown => Mark::Doubtful,
-        }
+fn class_mark(class: Class) -> Mark {
+    match class {
+        Class::Kept => Mark::Good,
+        Class::Broken => Mark::Bad,
+        Class::LimitShown => Mark::Known,
+        Class::LimitNotShown => Mark::None,
+        Class::Unspecified | Class::Unknown => Mark::Doubtful,
     }
 }
 
@@ -185,9 +164,7 @@ impl Judgement {
 
     /// The run in one line.
     pub fn line(&self) -> String {
-        let says = [Class::Broken, Class::Unknown, Class::LimitShown]
-            .into_iter()
-            .find(|class| self.has(*class));
+        let says = telling_classes().find(|class| standing::has(self, *class));
         let says = says.map_or("promises kept".to_owned(), |class| {
             let names: Vec<&str> = self
                 .properties
@@ -195,7 +172,10 @@ impl Judgement {
                 .filter(|property| property.class == class)
                 .map(|property| property.name.as_str())
                 .collect();
-            format!("{}: {}", class.words(), names.join(", "))
+            match names.as_slice() {
+                [] => class_words(class).to_owned(),
+                names => format!("{}: {}", class_words(class), names.join(", ")),
+            }
         });
         format!(
             "{} {} {} (seed {}): {says}",
@@ -204,18 +184,14 @@ impl Judgement {
     }
 
     /// The whole verdict for a person.
-    pub fn human(&self, color: bool) -> String {
-        // Writing to a string can't fail.
-        let mut page = String::new();
+    pub fn human(&self, color: bool) -> Page {
+        // Writing to a page can't fail.
+        let mut page = Page::new(color);
+        let _ = write!(page, "{}: ", self.history);
+        page.paint(&self.in_short(), mark(self.outcome));
         let _ = writeln!(
             page,
-            "{}: {}",
-            self.history,
-            paint(&self.in_short(), mark(self.outcome), color)
-        );
-        let _ = writeln!(
-            page,
-            "  {}: {} on {}, storage {} {}, seed {}, run {}",
+            "\n  {}: {} on {}, storage {} {}, seed {}, run {}",
             self.scenario, self.lock, self.topology, self.storage, self.policy, self.seed, self.run
         );
         let counts = &self.counts;
@@ -231,25 +207,23 @@ impl Judgement {
         for fault in &self.faults {
             let _ = writeln!(page, "  {}", fault_line(fault));
         }
-        if !self.complete {
-            let _ = writeln!(
-                page,
-                "  the history was cut short: this speaks of what is whole"
-            );
-        }
+        let _ = writeln!(page, "  {}", seal_line(self.seal));
         for assumption in &self.assumptions {
             let _ = writeln!(page, "  nothing can be said to hold: {assumption}");
         }
         let rows = self.properties.iter().map(|property| {
             vec![
-                "  ".to_owned(),
-                property.name.clone(),
-                paint(word(property.outcome), mark(property.outcome), color),
-                paint(property.class.words(), property.class.mark(), color),
-                property.reason.clone(),
+                ("  ".to_owned(), Mark::None),
+                (property.name.clone(), Mark::None),
+                (word(property.outcome).to_owned(), mark(property.outcome)),
+                (
+                    class_words(property.class).to_owned(),
+                    class_mark(property.class),
+                ),
+                (property.reason.clone(), Mark::None),
             ]
         });
-        page += &table(&[], rows.collect());
+        page.table(&[], rows.collect());
         for property in &self.properties {
             if let Some(witness) = &property.witness {
                 let _ = write!(page, "\n\n  {}: {}", property.name, witness.sentence);
@@ -260,6 +234,17 @@ impl Judgement {
         }
         page
     }
+}
+
+/// Whether a history is as it was when it was closed, in words.
+fn seal_line(seal: Seal) -> String {
+    let means = match seal {
+        Seal::Sealed => "it is as it was when it was closed",
+        Seal::Edited => "it is not as it was when it was closed",
+        Seal::Unsealed => "it has no digest by which an edit would be noticed",
+        Seal::Cut => "it was never closed: this speaks of what is whole",
+    };
+    format!("{seal}: {means}")
 }
 
 fn fault_line(fault: &FaultReport) -> String {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use containers::site::STORAGE;
 use containers::topologies::{self, Topology};
 use histories::Plan;
-use nemesis::{Choice, Scenario};
+use nemesis::{Choice, PlanProblems, Scenario};
 
 use crate::exit::UsageError;
 use crate::locks::{self, LockService};
@@ -58,6 +58,7 @@ impl Cell {
             topology,
             storage: storage.name(),
             policy: policy.name,
+            write_condition: policy.write_condition,
             seed: 0,
             ttl_min_ms: lock.ttl_min_ms(),
             expires: lock.has().expiry,
@@ -80,28 +81,41 @@ impl Cell {
     }
 
     /// The cell that a saved plan belongs to, which needs no scenario any more.
-    pub fn of_plan(plan: Plan) -> Result<Cell> {
-        let missing =
-            |what: &str, name: &str| UsageError(format!("this build has no {what} `{name}`"));
-        let lock = locks::service(&plan.lock).ok_or_else(|| missing("lock service", &plan.lock))?;
-        let topology =
-            topologies::find(&plan.topology).ok_or_else(|| missing("topology", &plan.topology))?;
-        let storage =
-            storages::storage(&plan.storage).ok_or_else(|| missing("storage", &plan.storage))?;
-        let policy =
-            storages::policy(&plan.policy).ok_or_else(|| missing("policy", &plan.policy))?;
-        if let Some(reason) = lock.refuses(policy) {
-            return Err(UsageError(refusal(lock, policy, &reason)).into());
+    ///
+    /// # Errors
+    /// When the plan is wrong, whoever wrote it, or names what this build does not have.
+    pub fn of_plan(plan: Plan) -> Result<Cell, PlanProblems> {
+        nemesis::validate(&plan)?;
+        let lock = named("lock", &plan.lock, locks::SERVICES, |lock| lock.name())?;
+        let topology = named("topology", &plan.topology, topologies::TOPOLOGIES, |one| {
+            one.name
+        })?;
+        let storage = named("storage", &plan.storage, storages::STORAGES, |one| {
+            one.name()
+        })?;
+        let policies: Vec<&'static Policy> = storages::POLICIES.iter().collect();
+        let policy = named("policy", &plan.policy, &policies, |policy| policy.name)?;
+        if let Some(reason) = runs_elsewhere(lock, topology) {
+            return Err(PlanProblems::of("topology", reason));
         }
-        if let Some(unknown) = plan
-            .faults
-            .iter()
-            .find(|fault| nemesis::faults::find(&fault.fault).is_none())
-        {
-            return Err(missing("fault", &unknown.fault).into());
+        if let Some(reason) = lock.refuses(policy) {
+            return Err(PlanProblems::of("policy", refusal(lock, policy, &reason)));
+        }
+        let (least_ms, ttl_ms) = (lock.ttl_min_ms(), plan.ttl_ms);
+        if ttl_ms < least_ms {
+            let reason = format!(
+                "{} grants {least_ms} ms at least, not {ttl_ms}",
+                lock.name()
+            );
+            return Err(PlanProblems::of("ttl_ms", reason));
         }
         Ok(Cell {
-            plan,
+            // What faults do and what a policy asks is for them to say, and not for whoever saved the plan.
+            plan: Plan {
+                write_condition: policy.write_condition.map(str::to_owned),
+                faults: plan.faults.into_iter().map(nemesis::declared).collect(),
+                ..plan
+            },
             lock,
             topology,
             storage,
@@ -138,12 +152,20 @@ impl Cell {
     }
 }
 
-impl Wanted {
+/// What of all that was asked for goes together, and what does not.
+pub struct Selection {
     /// The cells, grouped by scenario in the order asked for.
+    pub cells: Vec<Cell>,
+    /// Why what was asked for by name is left out: each reason once.
+    pub skipped: Vec<String>,
+}
+
+impl Wanted {
+    /// All cells that go together.
     ///
-    /// What was named and does not go together is a [`UsageError`] with the reason; what merely comes with `all` and
-    /// does not go together is left out.
-    pub fn cells(&self) -> Result<Vec<Cell>> {
+    /// # Errors
+    /// A [`UsageError`] for a name that does not exist, and with all the reasons where nothing goes together.
+    pub fn cells(&self) -> Result<Selection> {
         let scenarios = self.load_scenarios()?;
         let locks = pick("lock service", &self.locks, locks::SERVICES, |lock| {
             lock.name()
@@ -161,7 +183,7 @@ impl Wanted {
         let policies = pick("policy", &self.policies, &policies, |policy| policy.name)?;
 
         let mut cells = Vec::new();
-        let mut reasons = Vec::new();
+        let mut misfits: Vec<Misfit> = Vec::new();
         for scenario in &scenarios {
             for lock in &locks {
                 for topology in &topologies {
@@ -169,22 +191,39 @@ impl Wanted {
                         .iter()
                         .flat_map(|storage| policies.iter().map(move |policy| (storage, policy)))
                     {
-                        match why_not(scenario, *lock, topology, policy) {
+                        match misfit(scenario, *lock, topology, policy) {
                             None => cells.push(Cell::of_scenario(
                                 scenario, *lock, topology, *storage, policy,
                             )?),
-                            Some(reason) => reasons.push(reason),
+                            Some(misfit) if misfits.contains(&misfit) => {}
+                            Some(misfit) => misfits.push(misfit),
                         }
                     }
                 }
             }
         }
         if cells.is_empty() {
-            reasons.dedup();
+            let reasons: Vec<String> = misfits.into_iter().map(|misfit| misfit.reason).collect();
             return Err(UsageError(format!("nothing to run: {}", reasons.join("; "))).into());
         }
-        self.refuse_named_without_cell(&cells, &locks, &policies)?;
-        Ok(cells)
+        let named = misfits
+            .into_iter()
+            .filter(|misfit| self.named(misfit.between));
+        let skipped = named.map(|misfit| misfit.reason).collect();
+        Ok(Selection { cells, skipped })
+    }
+
+    /// Whether both were asked for by name; what merely comes with `all` is left out without a word.
+    fn named(&self, between: Between) -> bool {
+        let named = |names: &[String]| !is_all(names);
+        match between {
+            Between::LockAndTopology => named(&self.locks) && named(&self.topologies),
+            Between::LockAndPolicy => named(&self.locks) && named(&self.policies),
+            // A lock brings its topologies along.
+            Between::ScenarioAndTopology => {
+                named(&self.scenarios) && (named(&self.locks) || named(&self.topologies))
+            }
+        }
     }
 
     fn load_scenarios(&self) -> Result<Vec<Scenario>> {
@@ -198,52 +237,53 @@ impl Wanted {
         };
         names.iter().map(|name| Ok(nemesis::load(name)?)).collect()
     }
-
-    /// A lock and a policy that were both named have to meet in some cell.
-    fn refuse_named_without_cell(
-        &self,
-        cells: &[Cell],
-        locks: &[&'static dyn LockService],
-        policies: &[&'static Policy],
-    ) -> Result<()> {
-        if is_all(&self.locks) || is_all(&self.policies) {
-            return Ok(());
-        }
-        for lock in locks {
-            for policy in policies {
-                let met = cells
-                    .iter()
-                    .any(|cell| cell.lock.name() == lock.name() && cell.policy == *policy);
-                if let (false, Some(reason)) = (met, lock.refuses(policy)) {
-                    return Err(UsageError(refusal(*lock, policy, &reason)).into());
-                }
-            }
-        }
-        Ok(())
-    }
 }
 
-fn why_not(
+/// Two things that do not go together.
+#[derive(PartialEq, Eq)]
+struct Misfit {
+    between: Between,
+    reason: String,
+}
+
+/// Of what kind they are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Between {
+    LockAndTopology,
+    LockAndPolicy,
+    ScenarioAndTopology,
+}
+
+fn misfit(
     scenario: &Scenario,
     lock: &dyn LockService,
     topology: &Topology,
     policy: &Policy,
-) -> Option<String> {
-    if !lock.topologies().contains(&topology.name) {
-        return Some(format!(
+) -> Option<Misfit> {
+    let misfit = |between, reason| Some(Misfit { between, reason });
+    if let Some(reason) = runs_elsewhere(lock, topology) {
+        return misfit(Between::LockAndTopology, reason);
+    }
+    if let Some(reason) = lock.refuses(policy) {
+        return misfit(Between::LockAndPolicy, refusal(lock, policy, &reason));
+    }
+    let reason = format!(
+        "{} does not run on topology {}: {}",
+        scenario.name,
+        topology.name,
+        scenario.not_on(topology)?
+    );
+    misfit(Between::ScenarioAndTopology, reason)
+}
+
+/// Why a lock service's servers never form a topology.
+fn runs_elsewhere(lock: &dyn LockService, topology: &Topology) -> Option<String> {
+    (!lock.topologies().contains(&topology.name)).then(|| {
+        format!(
             "{} runs on topology {}, not on {}",
             lock.name(),
             lock.topologies().join(", "),
             topology.name
-        ));
-    }
-    if let Some(reason) = lock.refuses(policy) {
-        return Some(refusal(lock, policy, &reason));
-    }
-    scenario.not_on(topology).map(|reason| {
-        format!(
-            "{} does not run on topology {}: {reason}",
-            scenario.name, topology.name
         )
     })
 }
@@ -273,14 +313,7 @@ fn pick<T: Copy>(
     let known: Vec<&str> = all.iter().map(|one| name_of(*one)).collect();
     for name in names {
         if !known.contains(&name.as_str()) {
-            let hint = nemesis::nearest(name, &known)
-                .map(|near| format!(" (did you mean `{near}`?)"))
-                .unwrap_or_default();
-            return Err(UsageError(format!(
-                "there is no {what} `{name}`{hint}; there are: {}",
-                known.join(", ")
-            ))
-            .into());
+            return Err(UsageError(no_such(what, name, &known)).into());
         }
     }
     Ok(all
@@ -288,6 +321,29 @@ fn pick<T: Copy>(
         .copied()
         .filter(|one| names.iter().any(|name| name == name_of(*one)))
         .collect())
+}
+
+/// What a field of a saved plan names.
+fn named<T: Copy>(
+    field: &str,
+    name: &str,
+    all: &[T],
+    name_of: impl Fn(T) -> &'static str,
+) -> Result<T, PlanProblems> {
+    let known: Vec<&str> = all.iter().map(|one| name_of(*one)).collect();
+    let index = known.iter().position(|known| *known == name);
+    let index = index.ok_or_else(|| PlanProblems::of(field, no_such(field, name, &known)))?;
+    Ok(all[index])
+}
+
+fn no_such(what: &str, name: &str, known: &[&str]) -> String {
+    let hint = nemesis::nearest(name, known)
+        .map(|near| format!(" (did you mean `{near}`?)"))
+        .unwrap_or_default();
+    format!(
+        "there is no {what} `{name}`{hint}; there are: {}",
+        known.join(", ")
+    )
 }
 
 /// A part of the cells, so that several machines can share them: `slice:1/3` is every third, `hash:1/3` goes by name.

@@ -1,19 +1,22 @@
-//! A run's clients, from their start to their end.
+//! A run's clients, from their start to their end, and the ends and stalls of all else that the run stands on.
 
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
-use containers::agent::protocol::{Command, Notice, Signal};
-use containers::agent::{Agent, Watch};
-use containers::site::Host;
-use histories::{Event, Function, Kind, Plan};
+use containers::agent::Agent;
+use containers::agent::protocol::{Command, Signal};
+use containers::site::{End, Ends, Host, Stall};
+use histories::{Event, Function, Kind};
 
-use super::recorder::Recorder;
 use crate::client::{CLIENT, EXIT_OP, process_name};
 use crate::exit::Exit;
 
 /// How long an ended client's notice may take to come.
 const NOTICE_WITHIN: Duration = Duration::from_millis(200);
+
+/// How often notices are looked for.
+const INTERVAL: Duration = Duration::from_millis(5);
 
 /// One client's process, as its host's agent sees it.
 pub struct Client {
@@ -21,115 +24,232 @@ pub struct Client {
     pub host: String,
     /// Whether a process of it is there.
     pub lives: bool,
+    life: u32,
     agent: Agent,
-    watch: Watch,
-    may_be_killed: bool,
-    ending: bool,
 }
 
 impl Client {
-    /// Starts the client of a host. Whatever it does from now on is noticed.
-    pub fn start(host: &Host, command: Command, plan: &Plan) -> Result<Client> {
-        let watch = host.agent()?.watch()?;
+    fn look(&mut self) -> Result<bool> {
+        Ok(!self.agent.look(CLIENT)?.states.is_empty())
+    }
+}
+
+/// All clients of a run.
+pub struct Clients {
+    each: Vec<Client>,
+    ends: Ends,
+    history: mpsc::Sender<Event<'static>>,
+    base_ns: u64,
+}
+
+impl Clients {
+    /// None yet. What ends from now on goes into the history.
+    pub fn new(ends: &Ends, history: mpsc::Sender<Event<'static>>, base_ns: u64) -> Clients {
+        Clients {
+            each: Vec::new(),
+            ends: ends.clone(),
+            history,
+            base_ns,
+        }
+    }
+
+    /// Starts the client of a host.
+    pub fn start(&mut self, host: &Host, command: Command) -> Result<()> {
         let mut agent = host.agent()?;
         agent.start(CLIENT, command)?;
-        let may_be_killed = plan.faults.iter().any(|fault| fault.on == host.name);
-        Ok(Client {
+        self.each.push(Client {
             host: host.name.clone(),
             lives: true,
+            life: 1,
             agent,
-            watch,
-            may_be_killed,
-            ending: false,
-        })
-    }
-
-    /// Takes in what the agent noticed: a client's end goes into the history. An end that nothing in the plan explains
-    /// is an error.
-    pub fn notice(&mut self, recorder: &Recorder, base_ns: u64) -> Result<()> {
-        self.take_notices(recorder, base_ns, Duration::ZERO)?;
-        // A client that a fault has killed lives again once that fault heals.
-        self.lives = self.lives || !self.agent.look(CLIENT)?.states.is_empty();
+        });
         Ok(())
     }
 
-    fn take_notices(&mut self, recorder: &Recorder, base_ns: u64, within: Duration) -> Result<()> {
-        while let Some(notice) = self.watch.next(within)? {
-            let Notice::Ended {
-                process,
-                life,
-                at_ns,
-                ended,
-            } = notice
-            else {
-                continue;
-            };
-            if process != CLIENT {
-                continue;
-            }
-            let name = process_name(&self.host, life);
-            let mut event = Event::new(
-                at_ns.saturating_sub(base_ns),
-                name,
-                EXIT_OP,
-                Kind::Info,
-                Function::Exit,
-            );
-            event.error = Some(ended.clone().into());
-            recorder
-                .sink()
-                .send(event)
-                .context("the recorder is gone")?;
-            self.lives = !self.agent.look(CLIENT)?.states.is_empty();
-            let explained = match ended.as_str() {
-                // Asked to end before it listens for that, it ends by the signal itself.
-                "exit 0" | "signal 15" => self.ending,
-                "signal 9" => self.may_be_killed || self.ending,
-                _ => false,
-            };
-            if !explained {
-                return Err(self.ended_by_itself(&ended));
-            }
+    /// Takes in what ended since the last call. An end that nobody asked for is an error.
+    pub fn notice(&mut self) -> Result<()> {
+        self.take_in()?;
+        for client in &mut self.each {
+            // A client that a fault has killed lives again once that fault heals.
+            client.lives = client.lives || client.look()?;
         }
         Ok(())
     }
 
-    /// The error of a client that nothing in the plan ended. Its exit status says whether it had no room to write down what
-    /// it did.
-    fn ended_by_itself(&self, ended: &str) -> anyhow::Error {
-        let host = &self.host;
-        let told = format!(
-            "client {host} ended by itself ({ended}); see logs/{host}/{CLIENT}.log in the run's directory"
-        );
-        if ended == format!("exit {}", Exit::Unavailable.code()) {
-            let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-            return anyhow::Error::new(full).context(told);
-        }
-        anyhow!(told)
+    /// Whether this is true of each client.
+    pub fn all(&self, is_so: impl Fn(&Client) -> bool) -> bool {
+        self.each.iter().all(is_so)
     }
 
-    /// Asks the client to finish its round and end; kills it if it does not in time.
-    pub fn end(&mut self, recorder: &Recorder, base_ns: u64, within: Duration) -> Result<()> {
-        self.ending = true;
-        self.take_notices(recorder, base_ns, Duration::ZERO)?;
-        if self.agent.look(CLIENT)?.states.is_empty() {
-            return self.take_notices(recorder, base_ns, Duration::ZERO);
+    /// How many of them live.
+    pub fn living(&self) -> usize {
+        self.each.iter().filter(|client| client.lives).count()
+    }
+
+    /// Writes what ended or stalled since the last call into the history.
+    pub fn take_in(&mut self) -> Result<()> {
+        let stalls = self.ends.take_stalls();
+        let within_run = |stall: &Stall| stall.at_ns >= self.base_ns;
+        for stall in stalls.into_iter().filter(within_run) {
+            let mut event = self.event(stall.host, stall.at_ns, Function::Stall);
+            event.stalled_ns = Some(stall.stalled_ns);
+            self.record(event)?;
         }
-        self.lives = true;
-        self.agent.signal(CLIENT, Signal::Terminate)?;
+        let mut odd = None;
+        for end in self.ends.take() {
+            let client = self.each.iter_mut().find(|client| client.host == end.host);
+            let process = match client {
+                Some(client) => {
+                    client.life = end.process.as_ref().map_or(client.life, |_| end.life);
+                    client.lives = false;
+                    let name = process_name(&end.host, client.life);
+                    client.life += 1;
+                    name
+                }
+                None => end.host.clone(),
+            };
+            // A planned end of a server is told by its fault, and a client's of an earlier run by that run's history.
+            let is_of_client = end.process.as_deref() == Some(CLIENT);
+            if !end.asked || (is_of_client && end.at_ns >= self.base_ns) {
+                let mut event = self.event(process, end.at_ns, Function::Exit);
+                event.error = Some(told(&end).into());
+                self.record(event)?;
+            }
+            if is_of_client && !is_explained(&end) {
+                odd.get_or_insert(end);
+            }
+        }
+        match odd.or_else(|| self.ends.unasked()) {
+            Some(end) => Err(ended(&end)),
+            None => Ok(()),
+        }
+    }
+
+    fn event(&self, process: String, at_ns: u64, f: Function) -> Event<'static> {
+        let at = at_ns.saturating_sub(self.base_ns);
+        Event::new(at, process, EXIT_OP, Kind::Info, f)
+    }
+
+    fn record(&self, event: Event<'static>) -> Result<()> {
+        self.history.send(event).context("the recorder is gone")
+    }
+
+    /// Asks all clients to finish their round and end; kills those that do not in time.
+    pub fn end(&mut self, within: Duration) -> Result<()> {
+        self.notice()?;
+        for client in &mut self.each {
+            client.lives = client.look()?;
+            if client.lives {
+                client.agent.signal(CLIENT, Signal::Terminate)?;
+            }
+        }
+        self.await_ends(within)?;
+        for client in self.each.iter().filter(|client| client.lives) {
+            let (host, seconds) = (&client.host, within.as_secs());
+            tracing::warn!("client {host} does not end within {seconds} s and is killed");
+        }
+        self.kill();
+        self.await_ends(NOTICE_WITHIN)
+    }
+
+    /// Ends all clients where nothing is to be waited for any more.
+    pub fn kill(&mut self) {
+        for client in self.each.iter_mut().filter(|client| client.lives) {
+            if let Err(error) = client.agent.signal(CLIENT, Signal::Kill) {
+                tracing::debug!("client {} is not killed: {error}", client.host);
+            }
+        }
+    }
+
+    fn await_ends(&mut self, within: Duration) -> Result<()> {
         let limit = Instant::now() + within;
-        while self.lives && Instant::now() < limit {
-            self.take_notices(recorder, base_ns, Duration::from_millis(10))?;
+        loop {
+            self.take_in()?;
+            if self.all(|client| !client.lives) || Instant::now() >= limit {
+                return Ok(());
+            }
+            std::thread::sleep(INTERVAL);
         }
-        if self.lives {
-            tracing::warn!(
-                "client {} does not end within {} s and is killed",
-                self.host,
-                within.as_secs()
-            );
-            self.agent.signal(CLIENT, Signal::Kill)?;
-            self.take_notices(recorder, base_ns, NOTICE_WITHIN)?;
+    }
+}
+
+/// How something ended, as its history says it: whoever reads that has to tell an end that was asked for from others.
+fn told(end: &End) -> String {
+    match (end.how.as_str(), end.asked) {
+        (how @ "exit 0", true) => how.to_owned(),
+        (how @ "exit 0", false) => format!("{how}, unasked"),
+        (how, true) => format!("{how}, as asked"),
+        (how, false) => how.to_owned(),
+    }
+}
+
+/// Whether a client ended as those do that are asked to.
+fn is_explained(end: &End) -> bool {
+    // Asked to end before it listens for that, it ends by the signal itself.
+    end.asked && matches!(end.how.as_str(), "exit 0" | "signal 9" | "signal 15")
+}
+
+/// The error of an end that nothing in the plan explains, in short.
+fn ended(end: &End) -> anyhow::Error {
+    by_itself(end).unwrap_or_else(|| anyhow!("host {} ended", end.host))
+}
+
+/// The error of a client that was not ended from outside. Its exit status says whether it had no room to write down what
+/// it did, or somebody told it to end (0); any other end of its own is a mistake of ours.
+pub fn by_itself(end: &End) -> Option<anyhow::Error> {
+    let (host, how) = (&end.host, &end.how);
+    // SIGABRT and SIGSEGV are how a program ends that cannot go on.
+    let is_own = (how.starts_with("exit") && how != "exit 0")
+        || matches!(how.as_str(), "signal 6" | "signal 11");
+    if end.process.as_deref() != Some(CLIENT) || !is_own {
+        return None;
+    }
+    let told = format!(
+        "client {host} ended by itself ({how}); see logs/{host}/{CLIENT}.log in the run's directory"
+    );
+    if *how == format!("exit {}", Exit::Unavailable.code()) {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        return Some(anyhow::Error::new(full).context(told));
+    }
+    Some(anyhow!(told))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exit::of_error;
+
+    fn end(how: &str, asked: bool) -> End {
+        End {
+            host: "c1".to_owned(),
+            process: Some(CLIENT.to_owned()),
+            life: 1,
+            at_ns: 0,
+            how: how.to_owned(),
+            asked,
         }
-        Ok(())
+    }
+
+    #[test]
+    fn only_the_end_that_was_asked_for_is_explained() {
+        for how in ["exit 0", "signal 9", "signal 15"] {
+            assert!(is_explained(&end(how, true)) && !is_explained(&end(how, false)));
+        }
+        assert!(!is_explained(&end("exit 101", true)));
+    }
+
+    #[test]
+    fn a_client_that_ends_by_itself_is_told_from_one_that_is_killed() {
+        let status = |how| by_itself(&end(how, false)).map(|error| of_error(&error));
+        assert_eq!(status("exit 101"), Some(Exit::Bug));
+        assert_eq!(status("signal 6"), Some(Exit::Bug));
+        assert_eq!(status("exit 69"), Some(Exit::Unavailable));
+        assert_eq!(status("exit 0"), None, "it was told to end");
+        assert_eq!(status("signal 9"), None);
+        let server = End {
+            process: Some("server".to_owned()),
+            ..end("exit 1", false)
+        };
+        assert!(by_itself(&server).is_none());
     }
 }

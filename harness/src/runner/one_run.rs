@@ -1,27 +1,26 @@
 //! One run of one plan on a site that is up.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
-use containers::agent::Agent;
-use containers::agent::monotonic_ns;
+use anyhow::{Context, Result, anyhow};
 use containers::agent::protocol::Command;
-use containers::site::{Host, Site};
+use containers::agent::{Heartbeat, monotonic_ns};
+use containers::site::{End, Ends, Host, Site};
 use containers::{Engine, EngineFacts};
 use histories::{Event, FORMAT_VERSION, Function, Header, Kind, Plan, STORAGE};
 use nemesis::Nemesis;
 
 use super::Stop;
-use super::clients::Client;
-use super::directory::{RunDirectory, write};
+use super::clients::{Client, Clients, by_itself};
+use super::directory::RunDirectory;
+use super::ended::host_ended;
 use super::recorder::Recorder;
 use crate::client::ClientConfig;
-
+use crate::contract::contract;
 use crate::locks::LockService;
 use crate::report::{Judgement, judge};
 use crate::storages::{Policy, StorageService};
@@ -34,6 +33,9 @@ const READY_WITHIN: Duration = Duration::from_secs(20);
 
 /// How long clients may take to finish their round when they are asked to end.
 const END_WITHIN: Duration = Duration::from_secs(20);
+
+/// How long the end of a host may take to be known that has made something else fail.
+const EXPLAINED_WITHIN: Duration = Duration::from_millis(500);
 
 /// The first operation of the storage's own in a history; those of clients are above it and those of the nemesis below.
 const FIRST_STORAGE_OP: u64 = 5_000_000;
@@ -58,46 +60,87 @@ pub struct Run<'a> {
     pub sabotage: bool,
 }
 
+/// What a run came to.
+pub struct Made {
+    /// What its `verdict.json` says.
+    pub judgement: Judgement,
+    /// Whether it came to its end, or what ended it before.
+    pub ended: Result<()>,
+}
+
 impl Run<'_> {
     /// Makes the run. Whatever happens, what was recorded is kept, and is judged if it can be read.
-    pub async fn go(self, stop: &Stop) -> Result<Judgement> {
+    pub async fn go(self, stop: &Stop) -> Result<Made> {
         let run = uuid::Uuid::now_v7();
-        let hosts: Vec<&str> = self
-            .site
-            .hosts
-            .iter()
-            .map(|host| host.name.as_str())
-            .collect();
-        let directory = RunDirectory::create(self.out, &self.plan, &run.to_string(), &hosts)?;
+        let directory =
+            RunDirectory::create(self.out, &self.plan, &run.to_string(), &self.site.hosts)?;
         let names = Names::of(&run);
-        self.make_ready(&directory, &names).await?;
+        let ready = self.unless_ended(self.make_ready(&directory, &names)).await;
+        self.explained(ready, &directory).await?;
 
-        let header = self.header(&run.to_string());
         let files: Vec<_> = self
             .clients()
             .map(|host| directory.client_events(&host.name))
             .collect();
-        for file in &files {
-            File::create(file).with_context(|| format!("make {}", file.display()))?;
-        }
+        let header = self.header(&run.to_string());
         let recorder = Recorder::start(&directory.history(), &header, &files)?;
-        let acted = self.act(&directory, &names, &recorder, stop).await;
+        let base_ns = monotonic_ns();
+        let mut clients = Clients::new(&self.site.ends, recorder.sink(), base_ns);
+        let acted = self
+            .act(&directory, &names, base_ns, &mut clients, &recorder, stop)
+            .await;
         let logged = match &acted {
-            Ok(base_ns) => self.record_log(&names, *base_ns, &recorder).await,
+            Ok(()) => {
+                self.unless_ended(self.record_log(&names, base_ns, &recorder))
+                    .await
+            }
             Err(_) => Ok(()),
         };
+        let ran = self.explained(acted.and(logged), &directory).await;
+        // An end that came last is told by `ran`; here it has to get into the history.
+        let taken_in = clients.take_in();
         recorder.finish()?;
         histories::seal(directory.history())?;
-        directory.forget_clients()?;
+        directory.finish(&self.site.hosts)?;
         directory.mark_latest()?;
         let judgement = judge(&directory.history())?;
-        write(&directory.verdict(), judgement.to_json_pretty().as_bytes())?;
+        directory.write_verdict(&judgement.to_json_pretty())?;
 
-        let kept = || format!("what was recorded is in {}", directory.path().display());
-        acted.with_context(kept)?;
-        logged.with_context(kept)?;
-        stop.check()?;
-        Ok(judgement)
+        let ended = ran
+            .and(taken_in)
+            .with_context(|| format!("what was recorded is in {}", directory.path().display()))
+            .and_then(|()| stop.check());
+        Ok(Made { judgement, ended })
+    }
+
+    /// What a part of the run comes to, or an error as soon as something ends that was not to.
+    async fn unless_ended<T>(&self, part: impl Future<Output = Result<T>>) -> Result<T> {
+        tokio::select! {
+            outcome = part => outcome,
+            end = self.site.ends.await_unasked() => Err(anyhow!("host {} ended", end.host)),
+        }
+    }
+
+    /// The same outcome, with the end of a host in the place of an error that follows from it.
+    async fn explained<T>(&self, outcome: Result<T>, directory: &RunDirectory) -> Result<T> {
+        let error = match outcome {
+            Ok(_) => return outcome,
+            Err(error) => error,
+        };
+        let ends = &self.site.ends;
+        match tokio::time::timeout(EXPLAINED_WITHIN, ends.await_unasked()).await {
+            Ok(end) => Err(self.error_of(&end, directory).await.unwrap_or(error)),
+            Err(_) => Err(error),
+        }
+    }
+
+    async fn error_of(&self, end: &End, directory: &RunDirectory) -> Option<anyhow::Error> {
+        if let Some(error) = by_itself(end) {
+            return Some(error);
+        }
+        let host = self.site.host(&end.host)?;
+        let error = host_ended(end, host, &directory.log(host), self.engine).await;
+        Some(error.into())
     }
 
     fn clients(&self) -> impl Iterator<Item = &Host> {
@@ -106,16 +149,20 @@ impl Run<'_> {
 
     /// Waits for the servers, and makes what the lock and the storage need before the first client comes.
     async fn make_ready(&self, directory: &RunDirectory, names: &Names) -> Result<()> {
-        tokio::task::block_in_place(|| {
-            for host in &self.site.hosts {
-                let mut agent = host.agent()?;
-                agent.log_to(&directory.logs(&host.name))?;
-                if let Some(service) = host.service() {
-                    wait_until_ready(host, service, &mut agent)?;
-                }
-            }
-            anyhow::Ok(())
-        })?;
+        let ends = self.site.ends.clone();
+        let hosts: Vec<(Host, PathBuf)> = self
+            .site
+            .hosts
+            .iter()
+            .map(|host| (host.clone(), directory.folder(host)))
+            .collect();
+        // Not on this thread, which has to notice when a host ends meanwhile.
+        let ready = tokio::task::spawn_blocking(move || {
+            hosts
+                .iter()
+                .try_for_each(|(host, folder)| make_host_ready(host, folder, &ends))
+        });
+        ready.await.context("wait for the servers")??;
         self.lock
             .prepare(&self.lock_servers())
             .await
@@ -148,6 +195,8 @@ impl Run<'_> {
             started: crate::report::rfc3339(std::time::SystemTime::now()),
             seed: self.plan.seed,
             plan: self.plan.clone(),
+            contract: contract(self.lock, self.policy),
+            heartbeat_ms: Some(Heartbeat::INTERVAL.as_millis() as u64),
             servers: self.site.versions.clone(),
             images: self
                 .site
@@ -159,16 +208,17 @@ impl Run<'_> {
         }
     }
 
-    /// Starts clients and nemesis, waits for the end, heals, ends the clients. Returns the run's monotonic base.
+    /// Starts clients and nemesis, waits for the end, heals what keeps clients from ending, ends them, and heals the rest.
     async fn act(
         &self,
         directory: &RunDirectory,
         names: &Names,
+        base_ns: u64,
+        clients: &mut Clients,
         recorder: &Recorder,
         stop: &Stop,
-    ) -> Result<u64> {
-        let base_ns = monotonic_ns();
-        let mut clients = self.start_clients(directory, names, base_ns)?;
+    ) -> Result<()> {
+        tokio::task::block_in_place(|| self.start_clients(directory, names, base_ns, clients))?;
         let sink = recorder.sink();
         let nemesis = Nemesis::start(
             self.plan.clone(),
@@ -178,16 +228,42 @@ impl Run<'_> {
             move |event| drop(sink.send(event)),
             self.sabotage,
         );
-        let watched = self
-            .watch(&nemesis, &mut clients, recorder, base_ns, stop)
-            .await;
-        let ended = tokio::task::block_in_place(|| {
-            nemesis.heal_all_and_stop();
-            clients
-                .iter_mut()
-                .try_for_each(|client| client.end(recorder, base_ns, END_WITHIN))
+        let watched = self.watch(&nemesis, clients, recorder, stop).await;
+        if watched.is_err() {
+            nemesis.hurry()();
+        }
+        let nemesis = self.heal(nemesis, |nemesis| {
+            nemesis.heal_for_clients_to_end();
+            nemesis
         });
-        watched.and(ended).map(|()| base_ns)
+        let nemesis = nemesis.await;
+        let ended = tokio::task::block_in_place(|| {
+            let ended = watched.and_then(|()| clients.end(END_WITHIN));
+            if ended.is_err() {
+                clients.kill();
+            }
+            ended
+        });
+        self.heal(nemesis, Nemesis::heal_all_and_stop).await;
+        ended
+    }
+
+    /// Lets the nemesis heal in good order, or at once when something ends that was not to.
+    async fn heal<T: Send + 'static>(
+        &self,
+        nemesis: Nemesis,
+        heal: impl FnOnce(Nemesis) -> T + Send + 'static,
+    ) -> T {
+        let hurry = nemesis.hurry();
+        let mut healing = tokio::task::spawn_blocking(move || heal(nemesis));
+        let healed = tokio::select! {
+            healed = &mut healing => healed,
+            _ = self.site.ends.await_unasked() => {
+                hurry();
+                healing.await
+            }
+        };
+        healed.unwrap_or_else(|mistake| std::panic::resume_unwind(mistake.into_panic()))
     }
 
     fn start_clients(
@@ -195,17 +271,15 @@ impl Run<'_> {
         directory: &RunDirectory,
         names: &Names,
         base_ns: u64,
-    ) -> Result<Vec<Client>> {
-        tokio::task::block_in_place(|| {
-            let ready: Result<Vec<_>> = self
-                .clients()
-                .map(|host| self.arm_client(host, directory, names, base_ns))
-                .collect();
-            ready?
-                .into_iter()
-                .map(|(host, command)| Client::start(host, command, &self.plan))
-                .collect()
-        })
+        clients: &mut Clients,
+    ) -> Result<()> {
+        let ready: Result<Vec<_>> = self
+            .clients()
+            .map(|host| self.arm_client(host, directory, names, base_ns))
+            .collect();
+        ready?
+            .into_iter()
+            .try_for_each(|(host, command)| clients.start(host, command))
     }
 
     /// Writes a client's configuration and arms its host, so that nothing is left but to start it.
@@ -220,7 +294,7 @@ impl Run<'_> {
         let config = ClientConfig {
             client: host.name.clone(),
             base_ns,
-            events: directory.client_events(&host.name),
+            events: directory.events_in(host),
             plan: self.plan.clone(),
             lock: names.lock.clone(),
             lock_servers: self.lock_servers(),
@@ -228,13 +302,9 @@ impl Run<'_> {
             storage_server: self.storage_server(),
             rules: rules.clone(),
         };
-        let path = directory.client_config(&host.name);
-        write(
-            &path,
-            serde_json::to_string_pretty(&config)
-                .context("write a client's configuration")?
-                .as_bytes(),
-        )?;
+        let config =
+            serde_json::to_string_pretty(&config).context("write a client's configuration")?;
+        let path = directory.write_client_config(host, &config)?;
         host.agent()?.arm(rules)?;
         let argv = ["fencepost", "client", &path.to_string_lossy()]
             .map(str::to_owned)
@@ -248,24 +318,20 @@ impl Run<'_> {
         ))
     }
 
-    /// Waits until every fault is over and every client that lives has done its rounds since, or the limit is reached.
+    /// Waits until every fault is over, every client that lives has done its rounds since, and two have competed where there
+    /// are two; or until the limit is reached.
     async fn watch(
         &self,
         nemesis: &Nemesis,
-        clients: &mut [Client],
+        clients: &mut Clients,
         recorder: &Recorder,
-        base_ns: u64,
         stop: &Stop,
     ) -> Result<()> {
         let limit = Instant::now() + Duration::from_millis(self.plan.limit_ms);
         let mut at_settled: Option<BTreeMap<String, u64>> = None;
         while Instant::now() < limit && !stop.is_asked() && !recorder.has_failed() {
             tokio::time::sleep(INTERVAL).await;
-            tokio::task::block_in_place(|| {
-                clients
-                    .iter_mut()
-                    .try_for_each(|client| client.notice(recorder, base_ns))
-            })?;
+            tokio::task::block_in_place(|| clients.notice())?;
             if !nemesis.settled() {
                 continue;
             }
@@ -276,7 +342,8 @@ impl Run<'_> {
                     |rounds: &BTreeMap<String, u64>| rounds.get(&client.host).copied().unwrap_or(0);
                 !client.lives || count(&rounds) >= count(since) + self.plan.workload.rounds
             };
-            if clients.iter().all(done) {
+            let contended = clients.living() < 2 || recorder.competed();
+            if clients.all(done) && contended {
                 break;
             }
         }
@@ -339,22 +406,32 @@ fn server_address(host: &Host) -> Option<SocketAddr> {
         .map(|service| SocketAddr::from((host.address, service.port())))
 }
 
-fn wait_until_ready(
-    host: &Host,
-    service: &dyn containers::services::Service,
-    agent: &mut Agent,
-) -> Result<()> {
+/// Waits until a host's server serves; from now on what its processes write goes to `folder`.
+fn make_host_ready(host: &Host, folder: &Path, ends: &Ends) -> Result<()> {
+    let mut agent = host.agent()?;
+    agent.log_to(folder)?;
+    let Some(service) = host.service() else {
+        return Ok(());
+    };
     let limit = Instant::now() + READY_WITHIN;
-    while !service.ready(agent)? {
-        if Instant::now() > limit {
-            bail!(
-                "{} on host {} is not ready for the next run within {} s; see its log in the run's directory",
-                service.name(),
-                host.name,
+    while !service.ready(&mut agent)? {
+        let reason = match ends.unasked() {
+            Some(end) => format!("is waited for no longer, as host {} ended", end.host),
+            None if Instant::now() > limit => format!(
+                "is not ready for the next run within {} s; see its log in the run's directory",
                 READY_WITHIN.as_secs()
-            );
+            ),
+            None => {
+                std::thread::sleep(INTERVAL);
+                continue;
+            }
+        };
+        return Err(containers::Error::Service {
+            host: host.name.clone(),
+            service: service.name(),
+            reason,
         }
-        std::thread::sleep(INTERVAL);
+        .into());
     }
     Ok(())
 }

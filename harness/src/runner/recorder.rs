@@ -8,12 +8,14 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use histories::{Event, Function, Header, Kind, Writer, host_of};
+
+use super::competition::Competition;
 
 /// How often the clients' files are looked at.
 const INTERVAL: Duration = Duration::from_millis(5);
@@ -21,10 +23,28 @@ const INTERVAL: Duration = Duration::from_millis(5);
 /// Records one run.
 pub struct Recorder {
     events: mpsc::Sender<Event<'static>>,
-    accepted: Arc<Mutex<BTreeMap<String, u64>>>,
+    seen: Arc<Mutex<Seen>>,
     finishing: Arc<AtomicBool>,
     failed: Arc<AtomicBool>,
     thread: JoinHandle<Result<()>>,
+}
+
+/// What the clients have done so far.
+#[derive(Default)]
+struct Seen {
+    /// Accepted writes, by host.
+    accepted: BTreeMap<String, u64>,
+    competition: Competition,
+}
+
+impl Seen {
+    fn take_in(&mut self, event: &Event<'_>) {
+        if event.kind == Kind::Ok && event.f == Function::Write {
+            let host = host_of(&event.process).to_owned();
+            *self.accepted.entry(host).or_default() += 1;
+        }
+        self.competition.take_in(event);
+    }
 }
 
 impl Recorder {
@@ -37,16 +57,15 @@ impl Recorder {
             .map(|path| Tail::open(path))
             .collect::<Result<Vec<_>>>()?;
         let (events, told) = mpsc::channel();
-        let accepted = Arc::new(Mutex::new(BTreeMap::new()));
+        let seen = Arc::new(Mutex::new(Seen::default()));
         let finishing = Arc::new(AtomicBool::new(false));
         let failed = Arc::new(AtomicBool::new(false));
         let thread = {
-            let (accepted, finishing, failed) =
-                (accepted.clone(), finishing.clone(), failed.clone());
+            let (seen, finishing, failed) = (seen.clone(), finishing.clone(), failed.clone());
             std::thread::Builder::new()
                 .name("recorder".into())
                 .spawn(move || {
-                    let result = record(writer, tails, &told, &accepted, &finishing);
+                    let result = record(writer, tails, &told, &seen, &finishing);
                     failed.store(result.is_err(), Ordering::SeqCst);
                     result
                 })
@@ -54,7 +73,7 @@ impl Recorder {
         };
         Ok(Recorder {
             events,
-            accepted,
+            seen,
             finishing,
             failed,
             thread,
@@ -68,10 +87,16 @@ impl Recorder {
 
     /// How many accepted writes each client host has recorded so far: its completed rounds.
     pub fn rounds(&self) -> BTreeMap<String, u64> {
-        self.accepted
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.seen().accepted.clone()
+    }
+
+    /// Whether two clients have competed for a lock by now.
+    pub fn competed(&self) -> bool {
+        self.seen().competition.took_place()
+    }
+
+    fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether recording has stopped on an error, which [`Recorder::finish`] then returns.
@@ -93,26 +118,24 @@ fn record(
     mut writer: Writer,
     mut tails: Vec<Tail>,
     told: &mpsc::Receiver<Event<'static>>,
-    accepted: &Mutex<BTreeMap<String, u64>>,
+    seen: &Mutex<Seen>,
     finishing: &AtomicBool,
 ) -> Result<()> {
     loop {
         // Read before the files are, so that the last pass sees all that was there when it was asked to finish.
         let last = finishing.load(Ordering::SeqCst);
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
         for event in told.try_iter() {
+            seen.take_in(&event);
             writer.write(&event)?;
         }
         for tail in &mut tails {
             tail.follow(|event| {
-                if event.kind == Kind::Ok && event.f == Function::Write {
-                    let mut accepted = accepted.lock().unwrap_or_else(PoisonError::into_inner);
-                    *accepted
-                        .entry(host_of(&event.process).to_owned())
-                        .or_default() += 1;
-                }
+                seen.take_in(event);
                 writer.write(event).map_err(Into::into)
             })?;
         }
+        drop(seen);
         writer.flush()?;
         if last {
             return Ok(());
@@ -214,9 +237,9 @@ mod tests {
         let rounds = {
             let sink = recorder.sink();
             drop(sink);
-            let accepted = recorder.accepted.clone();
+            let seen = recorder.seen.clone();
             recorder.finish().unwrap();
-            accepted.lock().unwrap().clone()
+            seen.lock().unwrap().accepted.clone()
         };
 
         assert_eq!(rounds, BTreeMap::from([("c1".to_owned(), 1)]));

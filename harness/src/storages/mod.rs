@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use async_trait::async_trait;
 
 use crate::connections::postgres::Session;
+use crate::contract::TOKEN;
 
 /// All storages, in the order in which they are shown.
 pub static STORAGES: &[&dyn StorageService] = &[&postgres::Postgres];
@@ -18,7 +19,7 @@ pub static POLICIES: &[Policy] = &[UNFENCED, FENCED, SAME_TRANSACTION];
 pub const UNFENCED: Policy = Policy {
     name: "unfenced",
     summary: "accepts every write",
-    needs_token: false,
+    write_condition: None,
     needs_transaction: false,
 };
 
@@ -26,7 +27,7 @@ pub const UNFENCED: Policy = Policy {
 pub const FENCED: Policy = Policy {
     name: "fenced",
     summary: "rejects a write whose token is lower than the highest that wrote",
-    needs_token: true,
+    write_condition: Some(TOKEN),
     needs_transaction: false,
 };
 
@@ -34,7 +35,7 @@ pub const FENCED: Policy = Policy {
 pub const SAME_TRANSACTION: Policy = Policy {
     name: "same-transaction",
     summary: "reads and writes in the transaction that holds the lock, so that its end is the work's end",
-    needs_token: false,
+    write_condition: None,
     needs_transaction: true,
 };
 
@@ -45,10 +46,18 @@ pub struct Policy {
     pub name: &'static str,
     /// What it does, in half a line.
     pub summary: &'static str,
-    /// It needs a lock service whose grants carry a token.
-    pub needs_token: bool,
+    /// What it compares in a write before it accepts it, if anything: with [`TOKEN`] it needs a lock service whose grants
+    /// carry one.
+    pub write_condition: Option<&'static str>,
     /// It needs a lock service whose grant is a database transaction; the document then lies on the lock's own server.
     pub needs_transaction: bool,
+}
+
+impl Policy {
+    /// Whether it needs a lock service whose grants carry a token.
+    pub fn needs_token(&self) -> bool {
+        self.write_condition == Some(TOKEN)
+    }
 }
 
 /// The storage of that name.

@@ -156,7 +156,7 @@ impl Storage for Client {
     }
 
     async fn write(&mut self, session: Option<&Session>, write: &Write<'_>) -> Written {
-        if self.policy.needs_token && write.token.is_none() {
+        if self.policy.needs_token() && write.token.is_none() {
             let error = "the policy needs a token, and there is none".to_owned();
             return Written::Refused { error };
         }

@@ -28,9 +28,12 @@ impl Workload for Document {
             return Ok(());
         };
         client.point("after-acquire", &grant).await?;
-        let work = client.begin_work(&grant)?;
-        let pending = update(client, &grant).await?;
-        client.end_work(work, &grant)?;
+        let mut pending = None;
+        if !client.has_lost(&grant)? {
+            client.begin_work(&grant)?;
+            pending = update(client, &grant).await?;
+            client.end_work(&grant)?;
+        }
         client.point("before-release", &grant).await?;
         client.release(&grant, pending).await?;
         client.point("after-release", &grant).await?;

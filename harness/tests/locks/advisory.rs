@@ -39,6 +39,8 @@ async fn a_terminated_holder_is_told(bench: &Bench) {
         Some(heir.acquire(&lock, LONG, Duration::ZERO).await).filter(is_granted)
     })
     .await;
+    let extended = holder.extend(LONG).await;
+    assert!(is_lost(&extended), "{extended:?}");
     let released = holder.release().await;
     assert!(is_lost(&released), "{released:?}");
     assert!(is_granted(&heir.held().await));

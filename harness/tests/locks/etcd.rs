@@ -6,6 +6,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
+use containers::agent::monotonic_ns;
 use etcd_client::Client as Etcd;
 use harness::locks::Answer;
 use tokio::time::timeout;
@@ -37,6 +38,7 @@ async fn a_lease_is_kept_alive_in_the_background(bench: &Bench) {
     let lock = bench.lock("kept");
     let (mut holder, mut dead) = (bench.client("c1"), bench.client("c2"));
     bench.granted(holder.acquire(&lock, bench.ttl(), Duration::ZERO).await);
+    let first_ns = holder.renewals().valid_until_ns();
     let witness = bench.lock("not-kept");
     bench.granted(dead.acquire(&witness, bench.ttl(), Duration::ZERO).await);
     drop(dead);
@@ -47,6 +49,8 @@ async fn a_lease_is_kept_alive_in_the_background(bench: &Bench) {
     .await;
     assert!(is_granted(&holder.held().await));
     assert_eq!(holder.loss().told(), None);
+    let valid_until_ns = holder.renewals().valid_until_ns();
+    assert!(valid_until_ns > first_ns.max(monotonic_ns()));
     assert_eq!(holder.release().await, Answer::Released);
 }
 

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::Value;
+use crate::visible::is_obeyed;
 use scalar::{integer, unescaped};
 
 /// How deep forms may be nested. It keeps a damaged file from overflowing the stack.
@@ -46,12 +47,21 @@ enum Class {
     Space,
     /// Its end: a bracket, the quote of a string, or the semicolon of a comment.
     Mark,
+    /// A control character, or what is no ASCII and may be one.
+    Doubtful,
 }
 
 const CLASSES: [Class; 256] = {
     let mut classes = [Class::Part; 256];
     let (spaces, marks) = (b" \t\n\r\x0b\x0c,", b"()[]{}\";");
     let mut at = 0;
+    while at < classes.len() {
+        if at < 0x20 || at >= 0x7f {
+            classes[at] = Class::Doubtful;
+        }
+        at += 1;
+    }
+    at = 0;
     while at < spaces.len() {
         classes[spaces[at] as usize] = Class::Space;
         at += 1;
@@ -281,11 +291,29 @@ impl<'a> Parser<'a> {
         while at < bytes.len() && CLASSES[bytes[at] as usize] == Class::Part {
             at += 1;
         }
+        if at < bytes.len() && CLASSES[bytes[at] as usize] == Class::Doubtful {
+            at = self.end_of_doubtful(at)?;
+        }
         if at == bytes.len() && !self.whole {
             return Err(Stop::Ends);
         }
         self.at = at;
         Ok(self.since(start))
+    }
+
+    /// The end of a token that goes on here with what may be a control character: it can have none.
+    #[cold]
+    fn end_of_doubtful(&self, at: usize) -> Result<usize, Stop> {
+        let ends = |class| matches!(class, Class::Space | Class::Mark);
+        let rest = &self.text[at..];
+        let length = rest
+            .bytes()
+            .position(|byte| ends(CLASSES[usize::from(byte)]));
+        let length = length.unwrap_or(rest.len());
+        match rest[..length].find(is_obeyed) {
+            Some(control) => self.wrong(at + control, "a control character in a word"),
+            None => Ok(at + length),
+        }
     }
 
     /// Passes a character: a backslash, any one character, and the rest of its name.

@@ -5,8 +5,8 @@ use std::fmt;
 use std::io::Write;
 
 use super::{Entry, Value};
-use crate::Kind;
 use crate::error::WriteError;
+use crate::{Kind, visible};
 
 /// Writes entries as maps of EDN, one a line, which Jepsen, Knossos and [`Entries`](super::Entries) read:
 ///
@@ -64,7 +64,8 @@ impl<W: Write> Export<W> {
             entry,
         };
         self.line.clear();
-        writeln!(self.line, "{line}")
+        // Text with controls in it may go to a terminal; its escapes are those of EDN, too.
+        writeln!(self.line, "{}", visible(&line.to_string()))
             .and_then(|()| self.output.write_all(&self.line))
             .map_err(|source| WriteError::Io { path: None, source })?;
         self.index += 1;
@@ -202,6 +203,7 @@ impl fmt::Display for Grant<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::entries::Entries;
 
     fn entry(
         process: &'static str,
@@ -253,6 +255,19 @@ mod tests {
 {:index 1, :process 7, :type :invoke, :f "no name", :value nil}
 "#;
         assert_eq!(export(&[read, odd]), expected);
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped_and_reads_back() {
+        let mut read = entry("7", None, Kind::Ok, "read");
+        read.value = Value::Text("\x1b]0;x\x07\u{9b}\u{202e}".into());
+        let text = export(&[read.clone()]);
+        assert!(
+            text.contains(r#":value "\u001b]0;x\u0007\u009b\u202e""#),
+            "{text}"
+        );
+        let mut entries = Entries::new(text.as_bytes()).unwrap();
+        assert_eq!(entries.next().unwrap().unwrap().value, read.value);
     }
 
     #[test]

@@ -1,26 +1,44 @@
 //! Our own histories, as a checker of sequential models sees them.
 
+mod grants;
+
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::io::BufRead;
 
+use self::grants::Grants;
 use super::{Entry, Value};
 use crate::error::{Place, ReadError};
 use crate::line::Source;
-use crate::reader::{Ending, Reader};
-use crate::{Event, Function, Kind};
+use crate::reader::{Ending, Glance, Reader};
+use crate::{Event, Function, Header, Kind};
 
-/// Streams what clients did to locks and documents.
+/// Streams what clients did to locks and documents, and if that is asked for, what else tells how long they held a lock.
 pub(crate) struct Own<R: BufRead> {
     reader: Reader<R>,
-    locks: Locks,
+    grants: Grants,
+    tells_holds: bool,
+    /// Entries that come from the event that was read last.
+    behind: VecDeque<Entry<'static>>,
 }
 
 impl<R: BufRead> Own<R> {
     pub(crate) fn start(source: Source<R>) -> Result<Self, ReadError> {
-        let reader = Reader::start(source)?;
-        let locks = Locks::default();
-        Ok(Own { reader, locks })
+        Ok(Own {
+            reader: Reader::start(source)?,
+            grants: Grants::default(),
+            tells_holds: false,
+            behind: VecDeque::new(),
+        })
+    }
+
+    /// Tells of holds, too.
+    pub(crate) fn tell_holds(&mut self) {
+        self.tells_holds = true;
+    }
+
+    pub(crate) fn header(&self) -> &Header {
+        self.reader.header()
     }
 
     pub(crate) fn ending(&self) -> Option<Ending> {
@@ -35,22 +53,77 @@ impl<R: BufRead> Own<R> {
         self.reader.place()
     }
 
+    /// Where the record does not fit itself, as far as that was seen.
+    pub(crate) fn flaw(&self) -> Option<&str> {
+        self.grants.flaw()
+    }
+
     pub(crate) fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
-        let Some(mut event) = self.reader.next_of(is_of_model)? else {
+        loop {
+            if let Some(entry) = self.behind.pop_front() {
+                return Ok(Some(entry));
+            }
+            let holds = self.tells_holds;
+            let wanted = |f| is_operation(f) || (holds && is_about_holds(f));
+            match self.reader.seek(wanted)? {
+                None => return Ok(None),
+                Some(Glance::Is(f)) if is_operation(f) => return self.operation(),
+                Some(_) => self.remark()?,
+            }
+        }
+    }
+
+    /// The operation that was found.
+    fn operation(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
+        let Some(event) = self.reader.event()? else {
             return Ok(None);
         };
-        let key = match event.f {
-            Function::Read | Function::Write => event.document.take(),
-            _ => self.locks.of(&mut event),
+        let holds = self.tells_holds.then_some(&mut self.behind);
+        Ok(Some(operation(event, &mut self.grants, holds)))
+    }
+
+    /// What the event that was found tells beside operations.
+    fn remark(&mut self) -> Result<(), ReadError> {
+        let Some(mut event) = self.reader.event()? else {
+            return Ok(());
         };
-        Ok(Some(entry(event, key)))
+        if is_operation(event.f) {
+            let holds = self.tells_holds.then_some(&mut self.behind);
+            let entry = operation(event.into_owned(), &mut self.grants, holds);
+            self.behind.push_front(entry);
+        } else if self.tells_holds {
+            self.grants.remark(&mut event, &mut self.behind);
+        }
+        Ok(())
     }
 }
 
 /// Whether a function does something to a lock or to a document.
-fn is_of_model(f: Function) -> bool {
+fn is_operation(f: Function) -> bool {
     use Function::*;
     matches!(f, Acquire | Extend | Release | Read | Write)
+}
+
+/// Whether a function may tell that a hold ended, or goes on, without an operation that says so.
+fn is_about_holds(f: Function) -> bool {
+    use Function::*;
+    matches!(f, Held | Lost | Renewed | Exit | Inject)
+}
+
+/// An operation's entry. `holds` gets what else its event tells of holds.
+fn operation<'a>(
+    mut event: Event<'a>,
+    grants: &mut Grants,
+    holds: Option<&mut VecDeque<Entry<'static>>>,
+) -> Entry<'a> {
+    if let Some(holds) = holds {
+        grants.tell(&mut event, holds);
+    }
+    let key = match event.f {
+        Function::Read | Function::Write => event.document.take(),
+        _ => grants.lock_of(&mut event),
+    };
+    entry(event, key)
 }
 
 fn entry<'a>(event: Event<'a>, key: Option<Cow<'a, str>>) -> Entry<'a> {
@@ -76,57 +149,13 @@ fn entry<'a>(event: Event<'a>, key: Option<Cow<'a, str>>) -> Entry<'a> {
     }
 }
 
-/// The locks of the grants that are open, for events that tell the grant alone.
-#[derive(Default)]
-struct Locks {
-    names: Vec<String>,
-    /// By the number of the acquire: which of the names.
-    grants: HashMap<u64, usize>,
-}
-
-impl Locks {
-    /// The lock of an event on a lock.
-    fn of<'a>(&mut self, event: &mut Event<'a>) -> Option<Cow<'a, str>> {
-        let acquire = match event.f {
-            Function::Acquire => Some(event.op),
-            _ => event.grant,
-        };
-        let lock = event.lock.take().or_else(|| {
-            let name = self.grants.get(&acquire?)?;
-            Some(Cow::Owned(self.names[*name].clone()))
-        });
-        match (event.f, event.kind, acquire) {
-            (Function::Acquire, Kind::Invoke, Some(acquire)) => {
-                if let Some(lock) = &lock {
-                    let name = self.name(lock);
-                    self.grants.insert(acquire, name);
-                }
-            }
-            // Nothing is done under such a grant any more.
-            (Function::Acquire, Kind::Fail, Some(acquire))
-            | (Function::Release, Kind::Ok | Kind::Fail, Some(acquire)) => {
-                self.grants.remove(&acquire);
-            }
-            _ => {}
-        }
-        lock
-    }
-
-    fn name(&mut self, lock: &str) -> usize {
-        let known = self.names.iter().position(|name| name == lock);
-        known.unwrap_or_else(|| {
-            self.names.push(lock.to_owned());
-            self.names.len() - 1
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::entries::Entries;
 
-    fn history(lines: &[&str]) -> String {
+    /// A history of these lines after a header.
+    pub(super) fn history(lines: &[&str]) -> String {
         let saved = include_str!("../../corpus/v1/paused-client.jsonl");
         let header = saved.lines().next().unwrap();
         let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -182,6 +211,101 @@ mod tests {
         };
         let expected = expected.map(|(op, key, line)| (op, quoted(key), line));
         assert_eq!(keys, expected);
+    }
+
+    /// `(time, process, f, kind, grant, validity)` of each entry that tells of a hold.
+    fn holds(lines: &[&str]) -> Vec<String> {
+        let text = history(lines);
+        let mut entries = Entries::new(text.as_bytes()).unwrap().with_holds();
+        let mut read = Vec::new();
+        while let Some(entry) = entries.next().unwrap() {
+            let (grant, validity) = (entry.grant.unwrap_or(0), entry.validity.unwrap_or(0));
+            let (time, kind) = (entry.time.unwrap(), entry.kind.name());
+            let Entry { process, f, .. } = entry;
+            read.push(format!("{time} {process} {f} {kind} {grant} {validity}"));
+        }
+        read
+    }
+
+    const GRANTED: [&str; 2] = [
+        r#"{"t":1,"process":"c1","op":1,"type":"invoke","f":"acquire","lock":"a"}"#,
+        r#"{"t":2,"process":"c1","op":1,"type":"ok","f":"acquire","validity":90}"#,
+    ];
+
+    #[test]
+    fn what_ends_a_hold_is_told_at_its_instant() {
+        for (lines, told) in [
+            (
+                r#"{"t":5,"process":"c1","op":2,"type":"info","f":"lost","grant":1}"#,
+                "5 c1 lost info 1 0",
+            ),
+            (
+                r#"{"t":5,"process":"c1","op":2,"type":"info","f":"renewed","grant":1,"validity":95}"#,
+                "5 c1 renewed info 1 95",
+            ),
+            (
+                r#"{"t":5,"process":"c1","op":2,"type":"info","f":"exit"}"#,
+                "5 c1 lost info 1 0",
+            ),
+            (
+                r#"{"t":5,"process":"nemesis","op":2,"type":"invoke","f":"inject","on":["c1"],"does":[{"effect":"restarts"}]}"#,
+                "5 c1 lost info 1 0",
+            ),
+            (
+                r#"{"t":4,"process":"c1","op":2,"type":"invoke","f":"held","grant":1}
+{"t":5,"process":"c1","op":2,"type":"ok","f":"held","held":false}"#,
+                "5 c1 lost info 1 0",
+            ),
+            (
+                r#"{"t":4,"process":"c1","op":2,"type":"invoke","f":"write","document":"d","grant":1}
+{"t":5,"process":"c1","op":2,"type":"fail","f":"write","document":"d","error":"rejected"}"#,
+                "5 c1 lost info 1 0",
+            ),
+            (
+                r#"{"t":4,"process":"c1","op":2,"type":"invoke","f":"extend","grant":1,"ttl_ms":1}
+{"t":5,"process":"c1","op":2,"type":"fail","f":"extend","lost":true}"#,
+                "5 c1 lost info 1 0",
+            ),
+            (
+                r#"{"t":4,"process":"c1","op":2,"type":"invoke","f":"release","grant":1}
+{"t":5,"process":"c1","op":2,"type":"fail","f":"release","lost":true}"#,
+                "5 c1 release info 0 0",
+            ),
+        ] {
+            let found = holds(&[GRANTED[0], GRANTED[1], lines]);
+            assert_eq!(found.last().unwrap(), told, "{lines}");
+        }
+    }
+
+    #[test]
+    fn what_ends_no_hold_is_not_told() {
+        for lines in [
+            r#"{"t":5,"process":"c2","op":2,"type":"info","f":"exit"}"#,
+            r#"{"t":5,"process":"c1","op":2,"type":"info","f":"lost","grant":7}"#,
+            r#"{"t":5,"process":"nemesis","op":2,"type":"invoke","f":"inject","on":["c1"],"does":[{"effect":"stops"}]}"#,
+            r#"{"t":5,"process":"nemesis","op":2,"type":"invoke","f":"inject","on":["s1"],"does":[{"effect":"kills"}]}"#,
+            r#"{"t":5,"process":"c1","op":2,"type":"ok","f":"held","grant":1,"held":true}"#,
+        ] {
+            assert_eq!(holds(&[GRANTED[0], GRANTED[1], lines]).len(), 2, "{lines}");
+        }
+        let extend =
+            r#"{"t":5,"process":"c1","op":2,"type":"invoke","f":"extend","grant":1,"ttl_ms":1}"#;
+        let found = holds(&[GRANTED[0], GRANTED[1], extend]);
+        assert_eq!(found.last().unwrap(), "5 c1 extend invoke 1 1000005");
+    }
+
+    #[test]
+    fn an_operation_that_names_another_lock_than_its_grant_is_a_flaw() {
+        let release =
+            r#"{"t":5,"process":"c1","op":2,"type":"invoke","f":"release","grant":1,"lock":"b"}"#;
+        let text = history(&[GRANTED[0], GRANTED[1], release]);
+        let mut entries = Entries::new(text.as_bytes()).unwrap();
+        while entries.next().unwrap().is_some() {}
+        let flaw = entries.flaw().expect("a flaw");
+        assert!(
+            flaw.contains("op 2 (release of c1) names the lock \"b\""),
+            "{flaw}"
+        );
     }
 
     #[test]

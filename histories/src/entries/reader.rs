@@ -10,6 +10,7 @@ use super::jepsen::Jepsen;
 use super::own::Own;
 use super::porcupine::Porcupine;
 use super::{Entry, Format};
+use crate::Header;
 use crate::error::{Place, ReadError};
 use crate::line::Source;
 use crate::reader::Ending;
@@ -102,6 +103,39 @@ impl<R: BufRead> Entries<R> {
             jepsen.set_keys(keys);
         }
         self
+    }
+
+    /// Tells, too, what ends or prolongs a hold of a lock in a history of ours without an operation that says so, before the
+    /// first entry is read. These entries are `info`, belong to no operation, and have the grant that they are about:
+    ///
+    /// - `lost`: it may have ended from then on, for its client was told so, or has ended itself; or a lock without expiry lost a
+    ///   server;
+    /// - `renewed`: it was extended in the background, until its `validity`.
+    ///
+    /// A release that failed because the lock was gone is then one of unknown outcome, and the invocation of an extension has as
+    /// its `validity` until when it was asked for.
+    #[must_use]
+    pub fn with_holds(mut self) -> Self {
+        if let Inner::Own(own) = &mut self.inner {
+            own.tell_holds();
+        }
+        self
+    }
+
+    /// Where the record of a history of ours does not fit itself, as far as it was read: as a fragment.
+    pub fn flaw(&self) -> Option<&str> {
+        match &self.inner {
+            Inner::Own(own) => own.flaw(),
+            Inner::Jepsen(_) | Inner::Porcupine(_) => None,
+        }
+    }
+
+    /// The header of a history of ours.
+    pub fn header(&self) -> Option<&Header> {
+        match &self.inner {
+            Inner::Own(own) => Some(own.header()),
+            Inner::Jepsen(_) | Inner::Porcupine(_) => None,
+        }
     }
 
     /// The history's format.

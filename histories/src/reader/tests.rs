@@ -193,11 +193,11 @@ fn what_is_no_history_is_told_apart() {
 #[test]
 fn a_newer_format_names_the_build_that_reads_it() {
     let own = env!("CARGO_PKG_VERSION");
-    let newer = "{\"fencepost\":2,\"plan\":\"of another kind\"";
+    let newer = "{\"fencepost\":3,\"plan\":\"of another kind\"";
     assert_eq!(
         error(format!("{newer},\"build\":\"7.8.9\"}}\n")),
         format!(
-            "the history has format version 2, and fencepost {own} reads up to 1: \
+            "the history has format version 3, and fencepost {own} reads up to 2: \
              use fencepost 7.8.9, which wrote it, or a later one"
         )
     );
@@ -286,4 +286,35 @@ fn a_damaged_stream_is_an_error_and_a_cut_one_is_not() {
         message.starts_with("line 4: there is more after the footer"),
         "{message}"
     );
+}
+
+/// How the reader finds a text to be sealed, at its end.
+fn seal_of(text: &str) -> Option<crate::Seal> {
+    let mut reader = Reader::new(text.as_bytes()).unwrap();
+    while reader.next().unwrap().is_some() {}
+    reader.seal()
+}
+
+#[test]
+fn an_edited_history_is_told_from_a_sealed_one() {
+    let saved = include_str!("../../corpus/v1/paused-client.jsonl");
+    assert_eq!(seal_of(saved), Some(crate::Seal::Unsealed));
+    let mut writer =
+        crate::Writer::new(Vec::new(), &Reader::new(saved.as_bytes()).unwrap().header).unwrap();
+    let mut reader = Reader::new(saved.as_bytes()).unwrap();
+    while let Some(event) = reader.next().unwrap() {
+        writer.write(&event).unwrap();
+    }
+    let sealed = String::from_utf8(writer.finish().unwrap()).unwrap();
+    assert_eq!(seal_of(&sealed), Some(crate::Seal::Sealed));
+    let edited = sealed.replacen("\"seed\":", "\"seed\" :", 1);
+    assert_eq!(
+        seal_of(&edited),
+        Some(crate::Seal::Edited),
+        "the header counts"
+    );
+    let edited = sealed.replacen("\"type\":\"ok\"", "\"type\":\"info\"", 1);
+    assert_eq!(seal_of(&edited), Some(crate::Seal::Edited));
+    let cut = &sealed[..sealed.len() - 20];
+    assert_eq!(seal_of(cut), Some(crate::Seal::Cut));
 }

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use histories::{Event, Function, Header, Kind, Plan, PlannedFault, Until, When, Workload};
+use histories::{
+    Clause, Deed, Effect, Event, Expectation, Function, Hazard, Header, Kind, Plan, PlannedFault,
+    Promise, Shows, Until, When, Workload,
+};
 use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
@@ -13,6 +16,8 @@ pub fn header() -> Header {
     let fault = PlannedFault {
         fault: "pause".into(),
         on: "c1".into(),
+        does: vec![Effect::of(Deed::Stops)],
+        shows: Shows::from([("states".to_owned(), Expectation::only('T'))]),
         when: When::Point {
             client: "c1".into(),
             point: "before-write".into(),
@@ -36,7 +41,8 @@ pub fn header() -> Header {
         lock: "redis-set".into(),
         topology: "redis".into(),
         storage: "postgres".into(),
-        policy: "unfenced".into(),
+        policy: "fenced".into(),
+        write_condition: Some("token".into()),
         seed: u64::MAX,
         clients: 2,
         ttl_ms: 1000,
@@ -53,6 +59,13 @@ pub fn header() -> Header {
         started: "2025-11-30T12:00:00Z".into(),
         seed: u64::MAX,
         plan,
+        contract: vec![Clause {
+            property: "progress".into(),
+            promise: Promise::NotPromised,
+            under: vec![Hazard::ServerLost],
+            why: "its only server is gone".into(),
+        }],
+        heartbeat_ms: Some(5),
         servers: names("8.0.2"),
         images: names("sha256:0123"),
         machine: names("a \"quoted\" fact\nof two lines"),
@@ -99,8 +112,8 @@ fn kind() -> impl Strategy<Value = Kind> {
 fn function() -> impl Strategy<Value = Function> {
     use Function::*;
     prop::sample::select(vec![
-        Acquire, Extend, Release, Held, Lost, Work, Read, Write, Point, Inject, Heal, Log,
-        Accepted, Exit,
+        Acquire, Extend, Release, Held, Lost, Renewed, Work, Read, Write, Point, Inject, Heal, Log,
+        Accepted, Exit, Stall,
     ])
 }
 
@@ -129,13 +142,14 @@ pub fn event() -> impl Strategy<Value = Event<'static>> {
             number(),
             number(),
             number(),
+            number(),
         ),
-        option::of(any::<bool>()),
+        (option::of(any::<bool>()), option::of(any::<bool>())),
         option::of(any::<usize>()),
         option::of(vec(text().prop_map(Cow::into_owned), 0..3)),
         option::of(object(json())),
     )
-        .prop_map(|(must, texts, numbers, held, step, on, evidence)| {
+        .prop_map(|(must, texts, numbers, flags, step, on, evidence)| {
             let mut event = Event::new(must.0, must.1, must.2, must.3, must.4);
             (event.lock, event.document, event.value, event.point) =
                 (texts.0, texts.1, texts.2, texts.3);
@@ -143,7 +157,17 @@ pub fn event() -> impl Strategy<Value = Event<'static>> {
             (event.grant, event.token, event.validity) = (numbers.0, numbers.1, numbers.2);
             (event.ttl_ms, event.wait_ms, event.version) = (numbers.3, numbers.4, numbers.5);
             (event.based_on, event.entries, event.nth) = (numbers.6, numbers.7, numbers.8);
-            (event.held, event.step, event.on, event.evidence) = (held, step, on, evidence);
+            event.stalled_ns = numbers.9;
+            (event.held, event.lost) = flags;
+            (event.step, event.on, event.evidence) = (step, on, evidence);
+            let does = event.on.as_ref().and_then(|on| on.first());
+            event.does = does.map(|to| {
+                vec![Effect {
+                    effect: Deed::DelaysPackets,
+                    to: Some(to.clone()),
+                    each_ms: numbers.0,
+                }]
+            });
             event
         })
 }

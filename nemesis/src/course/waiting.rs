@@ -51,6 +51,17 @@ impl Course<'_> {
         }
     }
 
+    /// Waits until those faults of the same trigger are in place, or given up, that stand before this one in the plan;
+    /// whether there are any.
+    pub(super) fn await_turn(&self) -> bool {
+        let before = self.engine.plan.faults[..self.step].iter().enumerate();
+        let same = before.filter(|(_, fault)| fault.when == self.planned.when);
+        let same: Vec<usize> = same.map(|(step, _)| step).collect();
+        let begun = |state: &State| same.iter().all(|step| state.is_begun(*step)).then_some(());
+        self.engine.board.wait(None, begun);
+        !same.is_empty()
+    }
+
     fn event_rule(&self, named: &Named) -> Option<u32> {
         let at = At::Event {
             f: named.f.clone(),
@@ -90,7 +101,9 @@ impl Course<'_> {
 
     /// Why the fault ends now, or else when that may change without news.
     fn ending(&self, state: &State, in_place: &InPlace) -> Result<Ending, Option<u64>> {
-        if let Some(haste) = state.stopping() {
+        if let Some(haste) = state.stopping()
+            && (haste != Haste::ClientsFirst || !self.engine.waits_for_clients(self.step))
+        {
             return Ok(Ending::RunEnds(haste));
         }
         if self.engine.is_momentary(self.step) {

@@ -9,18 +9,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use containers::agent::{Agent, monotonic_ns};
 use containers::services::Service;
 use containers::services::clock::{NO_OFFSET, OFFSET_FILE};
-use serde_json::json;
+use histories::{Deed, Effect, Expectation, Shows};
+use serde_json::{Map, Value, json};
 
 use super::{Evidence, Fault, FaultError, Lasting, Parameter, Patience, Strike, Takes, Target};
 use crate::hands::Hands;
-use crate::hosts::Role;
 use crate::trigger::Trigger;
+use histories::Role;
 
 /// The services whose servers follow libfaketime: those that are neither Go nor static.
 const FOLLOWERS: [&str; 2] = ["redis", "postgres"];
 
 /// How far from the asked step the measured one may be, beside the time that the measuring took.
 const TOLERANCE_NS: i128 = 5_000_000;
+
+/// The parameter that says how far the clock jumps, as the plan has it.
+const STEP: &str = "step_ms";
 
 /// See the module.
 pub struct ClockStep;
@@ -32,6 +36,24 @@ impl Fault for ClockStep {
 
     fn summary(&self) -> &'static str {
         "step the wall clock of a server forwards or back"
+    }
+
+    fn does(&self, with: &Map<String, Value>) -> Vec<Effect> {
+        let back = with
+            .get(STEP)
+            .and_then(Value::as_i64)
+            .is_some_and(|step_ms| step_ms < 0);
+        vec![Effect::of(if back {
+            Deed::ClockBack
+        } else {
+            Deed::ClockForward
+        })]
+    }
+
+    fn shows(&self, with: &Map<String, Value>) -> Shows {
+        let step_ms = with.get(STEP).and_then(Value::as_f64).unwrap_or_default();
+        let near = Expectation::near(step_ms, step_ms.abs() / 2.0);
+        super::shows("measured_step_ms", near)
     }
 
     fn strikes(&self) -> &'static [Role] {
@@ -49,6 +71,11 @@ impl Fault for ClockStep {
 
     fn lasting(&self) -> Lasting {
         Lasting::Open
+    }
+
+    /// A clock that is set right jumps again, the other way.
+    fn healing_disturbs_clients(&self) -> bool {
+        true
     }
 
     fn suits(&self, service: &dyn Service) -> Result<(), String> {
@@ -72,9 +99,7 @@ impl Fault for ClockStep {
     }
 
     fn begin(&self, target: &Target, hands: &mut Hands) -> Result<Box<dyn Strike>, FaultError> {
-        let step_ms = target
-            .number("step_ms")?
-            .ok_or_else(|| target.lacks("step_ms"))?;
+        let step_ms = target.number(STEP)?.ok_or_else(|| target.lacks(STEP))?;
         let service = hands.hosts().service(&target.host);
         let service = service.ok_or_else(|| {
             FaultError::Plan(format!(

@@ -7,12 +7,14 @@ use std::time::Duration;
 
 use containers::agent::protocol::{Signal, Status};
 use containers::agent::{Agent, monotonic_ns};
-use serde_json::json;
+use histories::{Deed, Effect, Expectation, Shows};
+use serde_json::{Map, Value, json};
 
 use super::{Evidence, Fault, FaultError, Lasting, Patience, Strike, Target, Why};
 use crate::hands::Hands;
-use crate::hosts::{CLIENT, Role};
+use crate::hosts::CLIENT;
 use crate::trigger::Trigger;
+use histories::Role;
 
 /// See the module.
 pub struct Crash;
@@ -24,6 +26,14 @@ impl Fault for Crash {
 
     fn summary(&self) -> &'static str {
         "kill a client or a server (SIGKILL), and start it again later"
+    }
+
+    fn does(&self, _with: &Map<String, Value>) -> Vec<Effect> {
+        vec![Effect::of(Deed::Kills)]
+    }
+
+    fn shows(&self, _with: &Map<String, Value>) -> Shows {
+        super::shows("ended", Expectation::there())
     }
 
     fn strikes(&self) -> &'static [Role] {

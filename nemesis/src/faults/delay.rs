@@ -9,16 +9,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use containers::agent::{Agent, monotonic_ns};
-use serde_json::json;
+use histories::{Deed, Effect, Expectation, Shows};
+use serde_json::{Map, Value, json};
 
 use super::{Evidence, Fault, FaultError, Lasting, Parameter, Patience, Strike, Takes, Target};
 use crate::hands::Hands;
-use crate::hosts::{Hosts, Role, SERVERS};
+use crate::hosts::Hosts;
 use crate::network::Traffic;
 use crate::network::holder;
 use crate::network::netem::{self, Netem};
 use crate::network::nfqueue::NfQueue;
 use crate::trigger::Trigger;
+use histories::{Role, SERVERS};
 
 /// See the module.
 pub struct Delay;
@@ -32,6 +34,19 @@ impl Fault for Delay {
 
     fn summary(&self) -> &'static str {
         "hold the packets that leave a host for a while: all, or those to one host or port"
+    }
+
+    fn does(&self, with: &Map<String, Value>) -> Vec<Effect> {
+        let to = with.get("to").and_then(Value::as_str);
+        vec![Effect {
+            effect: Deed::DelaysPackets,
+            to: to.map(str::to_owned),
+            each_ms: with.get("delay_ms").and_then(Value::as_u64),
+        }]
+    }
+
+    fn shows(&self, _with: &Map<String, Value>) -> Shows {
+        super::shows("packets", Expectation::at_least(1.0))
     }
 
     fn strikes(&self) -> &'static [Role] {

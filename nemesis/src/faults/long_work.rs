@@ -5,12 +5,14 @@
 //! completions are listened for.
 
 use containers::agent::{Agent, monotonic_ns};
-use serde_json::json;
+use histories::{Deed, Effect, Expectation, Shows};
+use serde_json::{Map, Value, json};
 
 use super::{Evidence, Fault, FaultError, Lasting, Patience, Strike, Target};
 use crate::hands::Hands;
-use crate::hosts::{CLIENT, Role};
+use crate::hosts::CLIENT;
 use crate::trigger::{Reached, Trigger};
+use histories::Role;
 
 /// See the module.
 pub struct LongWork;
@@ -22,6 +24,14 @@ impl Fault for LongWork {
 
     fn summary(&self) -> &'static str {
         "hold a client at one of its points, alive, as if its work took long"
+    }
+
+    fn does(&self, _with: &Map<String, Value>) -> Vec<Effect> {
+        vec![Effect::of(Deed::HoldsWork)]
+    }
+
+    fn shows(&self, _with: &Map<String, Value>) -> Shows {
+        super::shows("completed_meanwhile", Expectation::equals(0))
     }
 
     fn strikes(&self) -> &'static [Role] {

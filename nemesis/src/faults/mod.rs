@@ -17,11 +17,12 @@ use std::time::Duration;
 use containers::agent::Agent;
 use containers::agent::protocol::Action;
 use containers::services::Service;
+use histories::{Effect, Expectation, PlannedFault, Shows};
 use serde_json::{Map, Value};
 
 use crate::hands::Hands;
-use crate::hosts::Role;
 use crate::trigger::Trigger;
+use histories::Role;
 
 /// All faults.
 pub static FAULTS: &[&dyn Fault] = &[
@@ -38,12 +39,29 @@ pub fn find(name: &str) -> Option<&'static dyn Fault> {
     FAULTS.iter().copied().find(|fault| fault.name() == name)
 }
 
+/// A planned fault with what it does and shows, as the fault of that name declares it.
+pub fn declared(planned: PlannedFault) -> PlannedFault {
+    let Some(fault) = find(&planned.fault) else {
+        return planned;
+    };
+    PlannedFault {
+        does: fault.does(&planned.with),
+        shows: fault.shows(&planned.with),
+        ..planned
+    }
+}
+
 /// Runs what a fault has to run inside a host, until it is told to end: the hidden subcommand `fault-process`.
 pub fn fault_process(fault: &str, arguments: &[String]) -> Result<(), FaultError> {
     match find(fault) {
         Some(fault) => fault.process(arguments),
         None => Err(FaultError::Plan(format!("no fault is called `{fault}`"))),
     }
+}
+
+/// What one field of a fault's evidence has to say.
+fn shows(field: &str, expectation: Expectation) -> Shows {
+    Shows::from([(field.to_owned(), expectation)])
 }
 
 /// What shows that a fault took hold, or that it is over: figures that a person believes, named with their units.
@@ -56,6 +74,13 @@ pub trait Fault: Sync {
 
     /// What it does, in one sentence for a list.
     fn summary(&self) -> &'static str;
+
+    /// What it does to the host that it strikes, with these parameters: contracts and the checker go by that and know no
+    /// fault by its name.
+    fn does(&self, with: &Map<String, Value>) -> Vec<Effect>;
+
+    /// What its evidence has to say for it to have taken hold, with these parameters.
+    fn shows(&self, with: &Map<String, Value>) -> Shows;
 
     /// What it can strike.
     fn strikes(&self) -> &'static [Role];
@@ -75,6 +100,12 @@ pub trait Fault: Sync {
 
     /// Whether it consists in holding its client at the very point that triggers it, which must then be its trigger.
     fn holds_its_client(&self) -> bool {
+        false
+    }
+
+    /// Whether its healing disturbs clients that are at work as much as the fault did. Where it lasts until the run ends, it
+    /// then heals when they have ended.
+    fn healing_disturbs_clients(&self) -> bool {
         false
     }
 

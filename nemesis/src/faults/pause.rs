@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use containers::agent::protocol::{Action, Signal, Status};
 use containers::agent::{Agent, monotonic_ns};
-use serde_json::json;
+use histories::{Deed, Effect, Expectation, Shows};
+use serde_json::{Map, Value, json};
 
 use super::{Evidence, Fault, FaultError, Lasting, Patience, Strike, Target};
 use crate::hands::Hands;
-use crate::hosts::Role;
 use crate::trigger::Trigger;
+use histories::Role;
 
 /// See the module.
 pub struct Pause;
@@ -24,6 +25,14 @@ impl Fault for Pause {
 
     fn summary(&self) -> &'static str {
         "stop a client or a server (SIGSTOP), and let it go on later (SIGCONT)"
+    }
+
+    fn does(&self, _with: &Map<String, Value>) -> Vec<Effect> {
+        vec![Effect::of(Deed::Stops)]
+    }
+
+    fn shows(&self, _with: &Map<String, Value>) -> Shows {
+        super::shows("states", Expectation::only('T'))
     }
 
     fn strikes(&self) -> &'static [Role] {

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use containers::agent::{Agent, monotonic_ns};
-use serde_json::json;
+use histories::{Deed, Effect, Expectation, Shows};
+use serde_json::{Map, Value, json};
 
 use super::crash::Life;
 use super::{Evidence, Fault, FaultError, Lasting, Patience, Strike, Target};
 use crate::hands::Hands;
-use crate::hosts::Role;
 use crate::trigger::Trigger;
+use histories::Role;
 
 /// See the module.
 pub struct Restart;
@@ -21,6 +22,14 @@ impl Fault for Restart {
 
     fn summary(&self) -> &'static str {
         "kill a client or a server (SIGKILL) and start it again at once"
+    }
+
+    fn does(&self, _with: &Map<String, Value>) -> Vec<Effect> {
+        vec![Effect::of(Deed::Restarts)]
+    }
+
+    fn shows(&self, _with: &Map<String, Value>) -> Shows {
+        super::shows("pid", Expectation::differs_from("pid_before"))
     }
 
     fn strikes(&self) -> &'static [Role] {

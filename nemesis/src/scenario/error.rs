@@ -4,11 +4,16 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use histories::{abridged, visible};
+
 /// Why a scenario cannot be had or cannot be run so.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
     /// No scenario has this name.
-    #[error("no scenario is called `{name}`, and it is no path of a `.toml` file; {instead}")]
+    #[error(
+        "no scenario is called `{}`, and it is no path of a `.toml` file; {instead}",
+        visible(name)
+    )]
     Unknown {
         /// What was asked for.
         name: String,
@@ -16,7 +21,7 @@ pub enum ScenarioError {
         instead: String,
     },
     /// The file cannot be read.
-    #[error("cannot read the scenario {}: {source}", path.display())]
+    #[error("cannot read the scenario {}", visible(&path.to_string_lossy()))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -40,7 +45,10 @@ pub enum ScenarioError {
         reason: String,
     },
     /// A length of the scenario comes out wrong with the TTL that the lock service needs.
-    #[error("{place}: {reason} with the TTL of {ttl_ms} ms that `{lock}` needs")]
+    #[error(
+        "{}: {reason} with the TTL of {ttl_ms} ms that `{lock}` needs",
+        visible(place)
+    )]
     Lengths {
         /// Where: `file:line:column`.
         place: String,
@@ -74,11 +82,22 @@ impl fmt::Display for Problem {
             column,
             message,
         } = self;
+        let (file, message) = (visible(file), visible(message));
+        let message = abridged(&message, MESSAGE_MAX);
         write!(formatter, "{file}:{line}:{column}: {message}")
     }
 }
 
+/// The longest message, in characters: it may quote what a file says.
+pub(crate) const MESSAGE_MAX: usize = 400;
+
+/// The most problems that a message tells one by one.
+const TOLD_MAX: usize = 100;
+
 fn lines(problems: &[Problem]) -> String {
-    let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
+    let told = problems.iter().take(TOLD_MAX).map(Problem::to_string);
+    let more = problems.len().saturating_sub(TOLD_MAX);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let lines: Vec<String> = told.chain(more).collect();
     lines.join("\n")
 }

@@ -1,53 +1,25 @@
 //! Reads one `[[fault]]` of a scenario.
 
-use std::ops::Range;
-
 use containers::topologies::Topology;
 
 use super::length::Length;
-use super::sense;
 use super::table::{Found, Problems, Table};
 use super::{Given, WantedEvent, WantedFault, WantedUntil, WantedWhen};
-use crate::faults::{self, FAULTS, Fault, Lasting, Parameter, Takes};
-use crate::hosts::{LEADER, Role, SERVERS, STORAGE};
-use crate::words::{FUNCTIONS, ONLY, OUTCOMES, POINTS, instead};
+use crate::faults::{self, FAULTS, Fault, Parameter, Takes};
+use crate::validation::{Cast, ranges, sense};
+use crate::words::{FUNCTIONS, ONLY, OUTCOMES, POINTS};
 
-/// How long an `until` that waits for an event may wait, where it does not say.
-const AT_MOST: Length = Length::from_ttl_and_ms(10, 5_000);
+/// How much longer than `lasts` an `until` that waits for an event may wait, where it does not say.
+const PATIENCE: Length = Length::from_ttl_and_ms(10, 5_000);
 
 /// What the rest of the scenario has to say to a fault.
 pub(super) struct Surroundings {
-    pub clients: u32,
+    pub cast: Cast,
     pub ttl_ms: u64,
     /// The topologies that the scenario names, or all.
     pub topologies: Vec<&'static Topology>,
     /// Whether it names none.
     pub all_topologies: bool,
-}
-
-impl Surroundings {
-    fn clients(&self) -> Vec<String> {
-        (1..=self.clients)
-            .map(|number| format!("c{number}"))
-            .collect()
-    }
-
-    /// All names that a fault can be `on`.
-    fn hosts(&self) -> Vec<String> {
-        let mut hosts = self.clients();
-        for topology in &self.topologies {
-            for (server, _) in topology.servers {
-                if !hosts.iter().any(|host| host == server) {
-                    hosts.push((*server).to_owned());
-                }
-            }
-        }
-        if self.topologies.iter().any(|topology| topology.has_leader) {
-            hosts.push(LEADER.to_owned());
-        }
-        hosts.push(STORAGE.to_owned());
-        hosts
-    }
 }
 
 /// `None` only where a problem was added.
@@ -72,21 +44,34 @@ pub(super) fn read(
     let with = read_parameters(&mut table, fault, on.as_ref(), surroundings);
     table.finish();
     let (on, when) = (on?, when?);
-    let wanted = Found {
-        value: WantedFault {
-            fault,
-            place: problems.place(at.start),
-            on: on.value.clone(),
-            when,
-            until: until?,
-            only_kept_alive: only.is_some(),
-            with: with?,
-        },
-        at,
+    let wanted = WantedFault {
+        fault,
+        place: problems.place(at.start),
+        on: on.value.clone(),
+        when,
+        until: until?,
+        only_kept_alive: only.is_some(),
+        with: with?,
     };
-    sense::check_trigger(&wanted, problems);
-    sense::check_topologies(&wanted, &on.at, surroundings, problems);
-    Some(wanted)
+    problems.judge(&at, wanted.sketch().trigger());
+    problems.judge(&on.at, surroundings.suits(&wanted));
+    Some(Found { value: wanted, at })
+}
+
+impl Surroundings {
+    /// Whether a fault makes sense on every topology that the scenario names, or on any where it names none.
+    fn suits(&self, fault: &WantedFault) -> Result<(), String> {
+        let not_here = |topology: &&Topology| {
+            let reason = fault.sketch().not_here(topology)?;
+            Some(format!("on topology `{}` {reason}", topology.name))
+        };
+        let reasons: Vec<String> = self.topologies.iter().filter_map(not_here).collect();
+        let everywhere = reasons.len() == self.topologies.len();
+        match reasons.into_iter().next() {
+            Some(reason) if everywhere || !self.all_topologies => Err(reason),
+            _ => Ok(()),
+        }
+    }
 }
 
 fn read_on(
@@ -96,60 +81,9 @@ fn read_on(
 ) -> Option<Found<String>> {
     let on = table.text("on");
     let on = table.needs("on", "name the host it strikes, like `on = \"c1\"`", on)?;
-    let role = check_host(table, &on, surroundings)?;
-    if fault.strikes().contains(&role) {
-        return Some(on);
-    }
-    let strikes: Vec<&str> = fault.strikes().iter().map(|role| role.plural()).collect();
-    let message = format!(
-        "`{}` strikes {}, not `{}`",
-        fault.name(),
-        strikes.join(" and "),
-        on.value
-    );
-    table.complain(&on.at, message);
-    None
-}
-
-/// The role of a host; complains if there is no such host.
-fn check_host(
-    table: &Table<'_>,
-    host: &Found<String>,
-    surroundings: &Surroundings,
-) -> Option<Role> {
-    let hosts = surroundings.hosts();
-    let role = Role::of(&host.value);
-    if role.is_some() && hosts.contains(&host.value) {
-        return role;
-    }
-    if role == Some(Role::Client) {
-        check_client(table, host, surroundings);
-        return None;
-    }
-    let kind = if role.is_some() { "server" } else { "host" };
-    let message = format!(
-        "unknown {kind} `{}`; {}",
-        host.value,
-        instead(&host.value, &hosts)
-    );
-    table.complain(&host.at, message);
-    None
-}
-
-fn check_client(table: &Table<'_>, client: &Found<String>, surroundings: &Surroundings) -> bool {
-    let clients = surroundings.clients();
-    let known = clients.contains(&client.value);
-    if !known {
-        let message = format!(
-            "unknown client `{}` of {} (`clients = {}`); {}",
-            client.value,
-            surroundings.clients,
-            surroundings.clients,
-            instead(&client.value, &clients)
-        );
-        table.complain(&client.at, message);
-    }
-    known
+    let role = surroundings.cast.host(&on.value);
+    let strikes = role.and_then(|role| sense::strikes(fault, &on.value, role));
+    table.judge(&on.at, strikes).map(|()| on)
 }
 
 fn read_when(table: &mut Table<'_>, surroundings: &Surroundings) -> Option<WantedWhen> {
@@ -158,8 +92,8 @@ fn read_when(table: &mut Table<'_>, surroundings: &Surroundings) -> Option<Wante
     let what = "`when`";
     let when = table.table("when", what, example);
     let mut when = table.needs("when", &format!("write it like {example}"), when)?;
-    let after = when.length("after", surroundings.ttl_ms, 0);
-    let grant = when.whole("grant", 1..=1_000_000);
+    let after = when.length("after", surroundings.ttl_ms, &ranges::AFTER_MS);
+    let grant = when.whole("grant", &ranges::GRANT);
     let point = when.name("point", "point", POINTS);
     let (has_after, has_point) = (when.has("after"), when.has("point"));
     let event = read_event(&mut when, surroundings, !has_after && !has_point);
@@ -213,7 +147,10 @@ fn read_event(table: &mut Table<'_>, surroundings: &Surroundings, needed: bool) 
     } else {
         table.needs("client", "name the client, like `client = \"c2\"`", client)
     };
-    let client = client.filter(|client| check_client(table, client, surroundings));
+    let client = client.filter(|client| {
+        let known = surroundings.cast.client(&client.value);
+        table.judge(&client.at, known).is_some()
+    });
     let functions = table.all_of(FUNCTIONS);
     if let [_, second, ..] = functions.as_slice() {
         table.complain(
@@ -246,26 +183,18 @@ fn read_until(
 ) -> Option<WantedUntil> {
     let example = "{ lasts = \"ttl + 200ms\" } or { event = { client = \"c2\", write = \"ok\" } }";
     let until = table.table("until", "`until`", example);
-    let name = fault.name();
+    let end = sense::end(fault, until.is_some());
     let Some(mut until) = until else {
-        if table.has("until") {
-            return None;
+        if let Err(needed) = end {
+            table.needs::<()>("until", &format!("{needed}; write it like {example}"), None)?;
         }
-        if fault.lasting() == Lasting::Bounded {
-            let until = format!("a `{name}` must end before the run can; write it like {example}");
-            table.needs::<()>("until", &until, None)?;
-        }
-        return Some(WantedUntil::default());
+        return (!table.has("until")).then(WantedUntil::default);
     };
-    if fault.lasting() == Lasting::Moment {
-        let message = format!("a `{name}` is over as soon as it has happened: it takes no `until`");
-        until.complain(&until.at, message);
-        return None;
-    }
-    let lasts = until.length("lasts", surroundings.ttl_ms, 1);
+    until.judge(&until.at, end)?;
+    let lasts = until.length("lasts", surroundings.ttl_ms, &ranges::LASTS_MS);
     let event = read_until_event(&mut until, "event", fault, on, surroundings);
     let takeover = read_until_event(&mut until, "takeover", fault, on, surroundings);
-    let at_most = until.length("at_most", surroundings.ttl_ms, 1);
+    let at_most = until.length("at_most", surroundings.ttl_ms, &ranges::LASTS_MS);
     check_until(
         &until,
         lasts.as_ref(),
@@ -274,13 +203,17 @@ fn read_until(
     );
     until.finish();
     let waits = event.is_some() || takeover.is_some();
+    let least = lasts
+        .as_ref()
+        .map_or(Length::default(), |found| found.value);
+    let longest = || least.plus(PATIENCE, 1);
     Some(WantedUntil {
         lasts: lasts.map(|found| found.value),
         event,
         takeover,
         at_most: at_most
             .map(|found| found.value)
-            .or(waits.then_some(AT_MOST)),
+            .or_else(|| waits.then(longest).flatten()),
     })
 }
 
@@ -294,16 +227,9 @@ fn read_until_event(
     let example = "{ client = \"c2\", write = \"ok\" }";
     let mut table = until.table(key, format!("`{key}`"), example)?;
     let event = read_event(&mut table, surroundings, true).whole();
-    if let Some(event) = &event
-        && fault.stops_its_client()
-        && on.is_some_and(|on| on.value == event.client)
-    {
-        let message = format!(
-            "`{}` keeps `{}` from completing anything: wait for another client",
-            fault.name(),
-            event.client
-        );
-        table.complain(&table.at, message);
+    if let (Some(event), Some(on)) = (&event, on) {
+        let waits = sense::waits_for(fault, &on.value, &event.client);
+        table.judge(&table.at, waits);
     }
     table.finish();
     event
@@ -398,7 +324,7 @@ fn read_parameter(
     let (name, ttl_ms) = (parameter.name, surroundings.ttl_ms);
     match parameter.takes {
         Takes::Length => table
-            .length(name, ttl_ms, 1)
+            .length(name, ttl_ms, &ranges::PARAMETER_MS)
             .map(|found| Given::Length(found.value)),
         Takes::Step => {
             let found = table.signed_length(name, ttl_ms)?;
@@ -409,7 +335,7 @@ fn read_parameter(
             Some(Given::Length(found.value))
         }
         Takes::Port => {
-            let found = table.whole(name, 1..=u64::from(u16::MAX))?;
+            let found = table.whole(name, &ranges::PORT)?;
             u16::try_from(found.value).ok().map(Given::Port)
         }
         Takes::Host => read_other_host(table, name, on, surroundings),
@@ -423,22 +349,8 @@ fn read_other_host(
     surroundings: &Surroundings,
 ) -> Option<Given> {
     let host = table.text(name)?;
-    if host.value == SERVERS {
-        return Some(Given::Host(host.value));
-    }
-    check_host(table, &host, surroundings)?;
-    let complain = |at: &Range<usize>, message: String| {
-        table.complain(at, message);
-        None
-    };
-    if host.value == LEADER {
-        return complain(
-            &host.at,
-            format!("`{name}` must be one host for the whole run, not `{LEADER}`"),
-        );
-    }
-    if on.is_some_and(|on| on.value == host.value) {
-        return complain(&host.at, format!("`{name}` must be another host than `on`"));
-    }
+    let on = on.map(|on| on.value.as_str());
+    let other = sense::other_host(&surroundings.cast, name, &host.value, on);
+    table.judge(&host.at, other)?;
     Some(Given::Host(host.value))
 }

@@ -5,9 +5,6 @@
 
 use std::fmt;
 
-/// The longest length that makes sense in a run: one hour.
-pub const LONGEST_MS: i64 = 60 * 60 * 1000;
-
 /// So much is `1 ttl` or `1ms` inside a [`Length`].
 const THOUSAND: i64 = 1000;
 
@@ -74,7 +71,8 @@ impl Length {
         }
     }
 
-    fn plus(self, term: Length, sign: i64) -> Option<Length> {
+    /// This and `sign` times another; `None` where that is too much.
+    pub(super) fn plus(self, term: Length, sign: i64) -> Option<Length> {
         let add = |sum: i64, term: i64| sum.checked_add(term.checked_mul(sign)?);
         Some(Length {
             ttl_thousandths: add(self.ttl_thousandths, term.ttl_thousandths)?,

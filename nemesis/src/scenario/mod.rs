@@ -7,21 +7,25 @@ mod built_in;
 mod error;
 mod fault;
 mod length;
+mod place;
 mod reader;
 mod resolve;
-mod sense;
 mod table;
 
-use std::fs;
 use std::path::Path;
 
 use crate::faults::{Fault, Parameter};
+use crate::validation::sense::Sketch;
 use crate::words::instead;
 
 pub use built_in::{BuiltIn, scenarios};
+pub(crate) use error::MESSAGE_MAX;
 pub use error::{Problem, ScenarioError};
 pub use length::Length;
 pub use resolve::Choice;
+
+/// The longest scenario file that is read, in bytes: 1 MiB.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// A scenario that was read and found to make sense.
 #[derive(Clone, Debug)]
@@ -99,6 +103,29 @@ impl std::fmt::Debug for WantedFault {
     }
 }
 
+impl WantedFault {
+    /// What of it is not a length of time.
+    pub(crate) fn sketch(&self) -> Sketch<'_> {
+        let hosts = self.with.iter().filter_map(|(_, given)| match given {
+            Given::Host(host) => Some(host.as_str()),
+            Given::Length(_) | Given::Port(_) => None,
+        });
+        Sketch {
+            fault: self.fault,
+            on: &self.on,
+            point: match &self.when {
+                WantedWhen::Point {
+                    client,
+                    point,
+                    grant,
+                } => Some((client, point, *grant)),
+                WantedWhen::After(_) | WantedWhen::Event(_) => None,
+            },
+            others: hosts.collect(),
+        }
+    }
+}
+
 /// A trigger, as a scenario says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WantedWhen {
@@ -164,9 +191,11 @@ impl Scenario {
 pub fn load(name_or_path: &str) -> Result<Scenario, ScenarioError> {
     if name_or_path.ends_with(".toml") || name_or_path.contains('/') {
         let path = Path::new(name_or_path);
-        let text = fs::read_to_string(path).map_err(|source| ScenarioError::Unreadable {
-            path: path.to_path_buf(),
-            source,
+        let text = histories::read_small(path, FILE_BYTES_MAX).map_err(|source| {
+            ScenarioError::Unreadable {
+                path: path.to_path_buf(),
+                source,
+            }
         })?;
         let name = path.file_stem().unwrap_or(path.as_os_str());
         return reader::read(&name.to_string_lossy(), name_or_path, &text);

@@ -6,13 +6,10 @@ use toml::de::DeTable;
 use super::error::ScenarioError;
 use super::fault::{self, Surroundings};
 use super::length::Length;
-use super::sense;
 use super::table::{Found, Problems, Table};
 use super::{Scenario, WantedWorkload};
+use crate::validation::{Cast, ranges, scenario_name, sense};
 use crate::words::{PROPERTIES, WORKLOADS};
-
-/// The most clients that a scenario may have.
-const CLIENTS_MAX: u64 = 64;
 
 /// The TTL where a scenario names none, in milliseconds.
 const TTL_MS: i64 = 300;
@@ -52,6 +49,7 @@ fn read_scenario(
     mut table: Table<'_>,
     problems: &Problems<'_>,
 ) -> Option<Scenario> {
+    problems.judge(&(0..0), scenario_name(name));
     let summary = table.text("summary");
     let summary = table.needs("summary", "say in one sentence what happens", summary);
     let claims = table.texts("claims");
@@ -61,24 +59,27 @@ fn read_scenario(
         table.check_name(control, "property", PROPERTIES);
     });
     let topologies = read_topologies(&mut table);
-    let clients = table.whole("clients", 1..=CLIENTS_MAX);
+    let clients = table.whole("clients", &ranges::CLIENTS);
     let clients = clients.map_or(2, |found| found.value as u32);
     let ttl_ms = read_ttl(&mut table);
+    let named = named_topologies(&topologies);
     let surroundings = Surroundings {
-        clients,
+        cast: Cast::new(clients, &named),
         ttl_ms,
-        topologies: named_topologies(&topologies),
+        topologies: named,
         all_topologies: topologies.is_empty(),
     };
-    let progress_bound = table.length("progress_bound", ttl_ms, 1);
-    let limit = table.length("limit", ttl_ms, 1_000);
+    let progress_bound = table.length("progress_bound", ttl_ms, &ranges::PROGRESS_BOUND_MS);
+    let limit = table.length("limit", ttl_ms, &ranges::LIMIT_MS);
     let workload = read_workload(&mut table, ttl_ms);
     let faults: Vec<_> = table
         .tables("fault", |number| format!("fault {number}"))
         .into_iter()
         .filter_map(|fault| fault::read(fault, &surroundings, problems))
         .collect();
-    sense::check_together(&faults, problems);
+    for (index, message) in sense::stopped_twice(faults.iter().map(|fault| fault.value.sketch())) {
+        problems.add(&faults[index].at, message);
+    }
     table.finish();
     Some(Scenario {
         name: name.to_owned(),
@@ -135,7 +136,7 @@ fn named_topologies(names: &[Found<String>]) -> Vec<&'static Topology> {
 
 fn read_ttl(table: &mut Table<'_>) -> u64 {
     let default = TTL_MS as u64;
-    let Some(found) = table.length("ttl", default, 1) else {
+    let Some(found) = table.length("ttl", default, &ranges::TTL_MS) else {
         return default;
     };
     if found.value.is_relative() {
@@ -163,16 +164,16 @@ fn read_workload(table: &mut Table<'_>, ttl_ms: u64) -> WantedWorkload {
     if let Some(name) = table.name("name", "workload", WORKLOADS) {
         wanted.name = name.value;
     }
-    for (key, length, least_ms) in [
-        ("work", &mut wanted.work, 0),
-        ("rest", &mut wanted.rest, 0),
-        ("retry", &mut wanted.retry, 1),
+    for (key, length, range) in [
+        ("work", &mut wanted.work, ranges::WORK_MS),
+        ("rest", &mut wanted.rest, ranges::REST_MS),
+        ("retry", &mut wanted.retry, ranges::RETRY_MS),
     ] {
-        if let Some(found) = table.length(key, ttl_ms, least_ms) {
+        if let Some(found) = table.length(key, ttl_ms, &range) {
             *length = found.value;
         }
     }
-    if let Some(rounds) = table.whole("rounds", 1..=100_000) {
+    if let Some(rounds) = table.whole("rounds", &ranges::ROUNDS) {
         wanted.rounds = rounds.value;
     }
     table.finish();

@@ -5,9 +5,10 @@ use histories::{Named, Plan, PlannedFault, Until, When, Workload};
 use serde_json::{Map, Value};
 
 use super::error::ScenarioError;
-use super::length::{LONGEST_MS, Length};
-use super::{Given, Scenario, WantedEvent, WantedFault, WantedWhen, sense};
-use crate::hosts::STORAGE;
+use super::length::Length;
+use super::{Given, Scenario, WantedEvent, WantedFault, WantedWhen};
+use crate::validation::validate;
+use histories::STORAGE;
 
 /// What a scenario leaves open, and the lock service and the command line settle.
 #[derive(Clone, Copy)]
@@ -28,7 +29,9 @@ pub struct Choice<'a> {
     pub storage_host: &'a str,
     /// How the storage treats a write.
     pub policy: &'a str,
-    /// What every random choice follows from.
+    /// What the storage compares in a write before it accepts it, if anything.
+    pub write_condition: Option<&'a str>,
+    /// The seed of every random choice.
     pub seed: u64,
 }
 
@@ -41,12 +44,15 @@ impl Scenario {
             return Some(format!("it is for {} only", self.topologies.join(" and ")));
         }
         self.faults.iter().find_map(|fault| {
-            let reason = sense::not_here(fault, topology)?;
+            let reason = fault.sketch().not_here(topology)?;
             Some(format!("`{}` cannot strike: {reason}", fault.fault.name()))
         })
     }
 
     /// Makes the plan of a run. The TTL is raised to what the lock service needs, and lengths follow.
+    ///
+    /// # Errors
+    /// When it makes no sense on the topology, or what it comes to is no valid plan.
     pub fn resolve(&self, choice: &Choice<'_>) -> Result<Plan, ScenarioError> {
         if let Some(reason) = self.not_on(choice.topology) {
             return Err(ScenarioError::NotHere {
@@ -70,14 +76,15 @@ impl Scenario {
             rounds: self.workload.rounds,
         };
         let here = |fault: &&WantedFault| choice.kept_alive || !fault.only_kept_alive;
-        let faults = self.faults.iter().filter(here);
-        let faults: Result<Vec<_>, _> = faults.map(|fault| resolving.fault(fault)).collect();
-        Ok(Plan {
+        let wanted: Vec<&WantedFault> = self.faults.iter().filter(here).collect();
+        let faults: Result<Vec<_>, _> = wanted.iter().map(|fault| resolving.fault(fault)).collect();
+        let plan = Plan {
             scenario: self.name.clone(),
             lock: choice.lock.to_owned(),
             topology: choice.topology.name.to_owned(),
             storage: choice.storage.to_owned(),
             policy: choice.policy.to_owned(),
+            write_condition: choice.write_condition.map(str::to_owned),
             seed: choice.seed,
             clients: self.clients,
             ttl_ms,
@@ -86,7 +93,13 @@ impl Scenario {
             controls: self.controls.clone(),
             workload,
             faults: faults?,
-        })
+        };
+        validate(&plan).map_err(|problems| {
+            let problem = &problems.all()[0];
+            let place = problem.step.map_or(top, |step| wanted[step].place);
+            resolving.wrong(problem.to_string(), place)
+        })?;
+        Ok(plan)
     }
 }
 
@@ -103,9 +116,7 @@ impl Resolving<'_> {
         let mut with = Map::new();
         for (parameter, given) in &wanted.with {
             let value = match given {
-                Given::Length(length) => {
-                    Value::from(self.signed_ms(*length, parameter.name, place)?)
-                }
+                Given::Length(length) => Value::from(length.ms(self.ttl_ms)),
                 Given::Host(host) => Value::from(self.host(host)),
                 Given::Port(port) => Value::from(*port),
             };
@@ -124,6 +135,8 @@ impl Resolving<'_> {
         Ok(PlannedFault {
             fault: wanted.fault.name().to_owned(),
             on: self.host(&wanted.on),
+            does: wanted.fault.does(&with),
+            shows: wanted.fault.shows(&with),
             when: self.when(wanted)?,
             until: Until {
                 after_ms: length(until.lasts, "lasts")?,
@@ -160,22 +173,8 @@ impl Resolving<'_> {
     }
 
     fn ms(&self, length: Length, key: &str, place: (usize, usize)) -> Result<u64, ScenarioError> {
-        let ms = self.signed_ms(length, key, place)?;
-        u64::try_from(ms).map_err(|_| self.wrong(format!("`{key}` is negative ({ms} ms)"), place))
-    }
-
-    fn signed_ms(
-        &self,
-        length: Length,
-        key: &str,
-        place: (usize, usize),
-    ) -> Result<i64, ScenarioError> {
         let ms = length.ms(self.ttl_ms);
-        if ms.abs() > LONGEST_MS {
-            let reason = format!("`{key}` (`{length}`) is longer than an hour");
-            return Err(self.wrong(reason, place));
-        }
-        Ok(ms)
+        u64::try_from(ms).map_err(|_| self.wrong(format!("`{key}` is negative ({ms} ms)"), place))
     }
 
     fn wrong(&self, reason: String, (line, column): (usize, usize)) -> ScenarioError {

@@ -1,14 +1,17 @@
 //! A strict reader of one TOML table: it remembers which keys were asked for and complains about all others.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::ops::{Range, RangeInclusive};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::Problem;
-use super::length::{LONGEST_MS, Length};
-use crate::words::instead;
+use super::length::Length;
+use super::place::Lines;
+use crate::validation::ranges::LONGEST_MS;
+use crate::words::{instead, known};
 
 /// A value and where it stands, in bytes of the file.
 #[derive(Clone, Debug)]
@@ -20,7 +23,7 @@ pub(super) struct Found<T> {
 /// All that was found wrong with a file so far.
 pub(super) struct Problems<'f> {
     file: &'f str,
-    text: &'f str,
+    lines: Lines<'f>,
     found: RefCell<Vec<(usize, Problem)>>,
 }
 
@@ -28,7 +31,7 @@ impl<'f> Problems<'f> {
     pub fn new(file: &'f str, text: &'f str) -> Self {
         Problems {
             file,
-            text,
+            lines: Lines::new(text),
             found: RefCell::default(),
         }
     }
@@ -44,12 +47,14 @@ impl<'f> Problems<'f> {
         self.found.borrow_mut().push((at.start, problem));
     }
 
+    /// Adds what a rule says against what stands there, if anything; gives what is right.
+    pub fn judge<T>(&self, at: &Range<usize>, judged: Result<T, String>) -> Option<T> {
+        judged.map_err(|message| self.add(at, message)).ok()
+    }
+
     /// Line and column, counted from 1, of a byte of the file.
     pub fn place(&self, byte: usize) -> (usize, usize) {
-        let before = self.text.get(..byte).unwrap_or(self.text);
-        let line = before.matches('\n').count() + 1;
-        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
-        (line, column)
+        self.lines.place(byte)
     }
 
     /// The problems in the order of the file.
@@ -164,19 +169,11 @@ impl<'t> Table<'t> {
 
     /// Whether a text is one of `names`; complains if it is not.
     pub fn check_name(&self, found: &Found<String>, kind: &str, names: &[&str]) -> bool {
-        let right = names.contains(&found.value.as_str());
-        if !right {
-            let message = format!(
-                "unknown {kind} `{}`; {}",
-                found.value,
-                instead(&found.value, names)
-            );
-            self.problems.add(&found.at, message);
-        }
-        right
+        self.judge(&found.at, known(kind, &found.value, names))
+            .is_some()
     }
 
-    pub fn whole(&mut self, key: &str, range: RangeInclusive<u64>) -> Option<Found<u64>> {
+    pub fn whole(&mut self, key: &str, range: &RangeInclusive<u64>) -> Option<Found<u64>> {
         let (least, most) = (range.start(), range.end());
         let wanted = format!("a whole number from {least} to {most}");
         self.typed(key, &wanted, |value| {
@@ -186,20 +183,25 @@ impl<'t> Table<'t> {
         })
     }
 
-    /// A length of time that is neither negative nor longer than an hour, for a TTL of `ttl_ms`.
-    pub fn length(&mut self, key: &str, ttl_ms: u64, least_ms: i64) -> Option<Found<Length>> {
+    /// A length of time that is within a range of milliseconds, for a TTL of `ttl_ms`.
+    pub fn length(
+        &mut self,
+        key: &str,
+        ttl_ms: u64,
+        range: &RangeInclusive<u64>,
+    ) -> Option<Found<Length>> {
         let found = self.signed_length(key, ttl_ms)?;
         let ms = found.value.ms(ttl_ms);
-        if ms < least_ms {
-            let least = match least_ms {
-                0 => "must not be negative".to_owned(),
-                least => format!("must be {least}ms or more"),
-            };
-            let message = format!("`{key}` of {} {least}, not `{}`", self.what, found.value);
-            self.problems.add(&found.at, message);
-            return None;
+        if u64::try_from(ms).is_ok_and(|ms| range.contains(&ms)) {
+            return Some(found);
         }
-        Some(found)
+        let least = match range.start() {
+            0 => "must not be negative".to_owned(),
+            least => format!("must be {least}ms or more"),
+        };
+        let message = format!("`{key}` of {} {least}, not `{}`", self.what, found.value);
+        self.problems.add(&found.at, message);
+        None
     }
 
     /// A length of time, forwards or back, of an hour at most.
@@ -210,7 +212,7 @@ impl<'t> Table<'t> {
             |value| value.as_str().map(str::to_owned),
         )?;
         let complaint = match Length::parse(&found.value) {
-            Ok(length) if length.ms(ttl_ms).abs() <= LONGEST_MS => {
+            Ok(length) if length.ms(ttl_ms).unsigned_abs() <= LONGEST_MS => {
                 return Some(Found {
                     value: length,
                     at: found.at,
@@ -231,10 +233,11 @@ impl<'t> Table<'t> {
             return Vec::new();
         };
         let mut texts: Vec<Found<String>> = Vec::new();
+        let mut seen = HashSet::new();
         for item in list.value.iter() {
             let at = item.span();
             match item.get_ref().as_str() {
-                Some(text) if texts.iter().any(|found| found.value == text) => {
+                Some(text) if !seen.insert(text) => {
                     self.problems
                         .add(&at, format!("`{text}` stands twice in `{key}`"));
                 }
@@ -298,6 +301,10 @@ impl<'t> Table<'t> {
 
     pub fn complain(&self, at: &Range<usize>, message: impl Into<String>) {
         self.problems.add(at, message);
+    }
+
+    pub fn judge<T>(&self, at: &Range<usize>, judged: Result<T, String>) -> Option<T> {
+        self.problems.judge(at, judged)
     }
 
     /// Complains about every key that nobody asked for.

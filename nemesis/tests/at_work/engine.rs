@@ -4,7 +4,7 @@ use containers::topologies;
 use histories::{Function, Kind, Plan};
 use nemesis::{Choice, Scenario};
 
-use crate::run::{Run, figure, wait_until};
+use crate::run::{Record, Run, figure, wait_until};
 use crate::yard::{Yard, kill};
 
 /// The plan of these faults, with two clients and one server.
@@ -20,6 +20,7 @@ fn plan(faults: &str) -> Plan {
         storage: "postgres",
         storage_host: "storage",
         policy: "unfenced",
+        write_condition: None,
         seed: 1,
     };
     scenario.resolve(&choice).unwrap()
@@ -95,6 +96,56 @@ fn the_client_waits_at_the_point_until_every_fault_of_it_is_in_place_and_the_wor
     assert_eq!(healed.kind, Kind::Ok, "{healed:?}");
     assert_eq!(healed.evidence.as_ref().unwrap()["serves"], true);
     assert!(crashed.t < record.completed(0, Function::Heal).t);
+}
+
+/// Asserts that the second fault struck when the first was in place.
+fn assert_in_order(record: &Record) {
+    let took_hold = |step| {
+        let injected = record.completed(step, Function::Inject);
+        assert_eq!(injected.kind, Kind::Ok, "{injected:?}");
+        figure(injected, "took_hold_ns")
+    };
+    let second = record.invoked(1, Function::Inject).t;
+    assert!(took_hold(0) <= second && second <= took_hold(1));
+}
+
+#[test]
+fn faults_that_share_a_trigger_strike_in_the_plans_order() {
+    let point = "when = { client = \"c1\", point = \"before-write\", grant = 2 }";
+    let time = "when = { after = \"5ms\" }";
+    let crash = "[[fault]]\nfault = \"crash\"\non = \"s1\"\nuntil = { lasts = \"20ms\" }\n";
+    let pause = "[[fault]]\nfault = \"pause\"\non = \"c1\"\nuntil = { lasts = \"20ms\" }\n";
+    let hold = pause.replace("pause", "long-work");
+    let restart = "[[fault]]\nfault = \"restart\"\non = \"s1\"\n";
+    for (first, second, when) in [
+        (crash, pause, point),
+        (pause, crash, point),
+        (restart, &hold, point),
+        (&hold, restart, point),
+        (crash, pause, time),
+        (pause, crash, time),
+    ] {
+        let yard = Yard::new();
+        let faults = format!("{first}{when}\n{second}{when}\n");
+        let run = yard.run(&plan(&faults), false);
+        run.wait_until_settled();
+        yard.wait_for_write("c1");
+        assert_in_order(&run.stop());
+    }
+}
+
+#[test]
+fn a_fault_that_is_given_up_keeps_no_other_from_striking() {
+    let when = "when = { client = \"c1\", point = \"before-write\", grant = 2 }";
+    let crash = format!("[[fault]]\nfault = \"crash\"\non = \"s1\"\n{when}\n");
+    let yard = Yard::new();
+    kill(&mut yard.to("s1"), "server");
+    let run = yard.run(&plan(&format!("{crash}{PAUSE}")), false);
+    run.wait_until_settled();
+    yard.wait_for_write("c1");
+    let record = run.stop();
+    assert_eq!(record.completed(0, Function::Inject).kind, Kind::Fail);
+    assert_eq!(record.completed(1, Function::Inject).kind, Kind::Ok);
 }
 
 #[test]
@@ -230,6 +281,19 @@ fn stopping_heals_what_would_last_for_ever() {
     }
     yard.wait_for_write("c1");
     yard.wait_for_write("c2");
+}
+
+#[test]
+fn clients_can_end_before_everything_is_over() {
+    let yard = Yard::new();
+    let run = endless(&yard);
+    let record = run.heal_for_clients_to_end();
+    for step in [0, 1] {
+        assert_eq!(record.completed(step, Function::Heal).kind, Kind::Ok);
+    }
+    yard.wait_for_write("c1");
+    yard.wait_for_write("c2");
+    run.stop();
 }
 
 #[test]

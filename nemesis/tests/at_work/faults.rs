@@ -56,6 +56,7 @@ impl Stage {
             storage: "postgres",
             storage_host: "storage",
             policy: "unfenced",
+            write_condition: None,
             seed: 1,
         };
         let scenario = Scenario::parse("my", "my.toml", &text);
@@ -165,6 +166,7 @@ fn faults_of_single_servers() {
     a_killed_server_is_started_again(&stage);
     a_restarted_server_is_another_process(&stage);
     a_stepped_clock_ends_keys_early_and_is_right_again(&stage);
+    a_stepped_clock_is_right_again_whatever_ends_the_run(&stage);
     the_clock_of_postgres_steps_back(&stage);
     packets_to_one_host_are_held_and_no_others(&stage);
     all_packets_of_a_host_are_held_for_as_long_as_asked(&stage);
@@ -228,11 +230,27 @@ fn a_stepped_clock_ends_keys_early_and_is_right_again(stage: &Stage) {
         stage.write_of("s1", &["redis-cli", "exists", "short", "long"]),
         "1"
     );
+    assert!(
+        !run.heal_for_clients_to_end().has(0, Function::Heal),
+        "it would jump under the clients"
+    );
     let record = run.stop();
     let (injected, healed) = both(&record);
     assert_eq!(injected.engine.as_deref(), Some("libfaketime"));
     assert_eq!((figure(injected, "measured_step_ms") + 250) / 500, 61);
     assert_eq!(figure(healed, "measured_step_ms") / 500, 0);
+}
+
+fn a_stepped_clock_is_right_again_whatever_ends_the_run(stage: &Stage) {
+    let run = stage.run("fault = \"clock-step\"\non = \"s1\"\nstep = \"-30s\"");
+    run.wait_for(0, Function::Inject, true);
+    run.heal_for_clients_to_end();
+    assert!(run.abandon().has(0, Function::Heal));
+    let again = stage.run("fault = \"clock-step\"\non = \"s1\"\nstep = \"+30s\"");
+    again.wait_for(0, Function::Inject, true);
+    let record = again.stop();
+    let before_ms = figure(record.completed(0, Function::Inject), "offset_before_ms");
+    assert!(before_ms < 1_000, "{before_ms} ms ahead before the step");
 }
 
 fn the_clock_of_postgres_steps_back(stage: &Stage) {

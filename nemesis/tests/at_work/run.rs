@@ -49,6 +49,12 @@ impl Run {
         });
     }
 
+    /// Heals what could keep the clients from ending; what is recorded by then.
+    pub fn heal_for_clients_to_end(&self) -> Record {
+        self.nemesis.as_ref().unwrap().heal_for_clients_to_end();
+        self.record()
+    }
+
     /// Ends it in order; what it recorded.
     pub fn stop(mut self) -> Record {
         self.nemesis.take().unwrap().heal_all_and_stop();

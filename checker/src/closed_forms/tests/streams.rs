@@ -138,7 +138,7 @@ fn stream_leases(calls: &[Call<lease_mutex::Operation>], fails: impl Fn(usize) -
                     locks.validity_over(LOCK, calls[acquire].process, acquire as u64);
                 }
             }
-            Operation::Extend { .. } | Operation::Busy(_) => {}
+            _ => {}
         }
     }
     locks

@@ -41,6 +41,9 @@ fn numbered<M: Recorded>(mut model: M, end: i64) -> M {
             outcome: Outcome::Unknown,
             token: None,
             validity: None,
+            op: None,
+            grant: None,
+            begun: 0,
         };
         assert!(matches!(model.read(&told), Ok(Some(_))));
     }

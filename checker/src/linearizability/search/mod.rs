@@ -275,7 +275,8 @@ fn refute_lavishly<M: Model, const WORDS: usize>(
     }
 }
 
-/// Goes on broadly and deeply at once, on a thread each: whoever is done first has the answer.
+/// Goes on broadly and deeply at once, on a thread each: whoever is done first has the answer. Where no thread can be had,
+/// goes on broadly alone.
 fn race<M: Model, const WORDS: usize>(
     mut broad: BreadthFirst<'_, '_, M, WORDS>,
     script: &Script,
@@ -290,11 +291,14 @@ fn race<M: Model, const WORDS: usize>(
     let length = script.events.len();
     let deep = broad.again();
     let (broad_end, deep_end) = std::thread::scope(|scope| {
-        let deep = scope.spawn(|| leash.after(depth_first::search(deep, script, &leash)));
+        let search = || leash.after(depth_first::search(deep, script, &leash));
+        let deep = std::thread::Builder::new().spawn_scoped(scope, search);
         let broad_end = leash.after(broad.run(length, usize::MAX, &script.certain, &leash));
-        (broad_end, deep.join())
+        (broad_end, deep.map(|deep| deep.join()))
     });
-    let deep_end = deep_end.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    let deep_end = deep_end.map_or(End::Stopped, |ended| {
+        ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
     let end = match (broad_end, deep_end) {
         (end @ (End::Through | End::Dead(_)), _) | (_, end @ (End::Through | End::Dead(_))) => end,
         (End::Stopped, end) | (end, _) => end,

@@ -67,8 +67,6 @@ pub(super) enum Contradiction {
     BasedOnLater { write: u32, version: u64 },
     /// A write made version 0, which is that of an untouched document.
     MadeNothing { write: u32 },
-    /// The log has a write with another value or document.
-    OtherInLog { write: u32, version: u64 },
     /// The log lacks an acknowledged write.
     Vanished { write: u32 },
     /// A read returned another value than its version has; without a writer, of version 0.
@@ -98,7 +96,6 @@ impl Contradiction {
             | Contradiction::FailedYetAccepted { write, .. }
             | Contradiction::BasedOnLater { write, .. }
             | Contradiction::MadeNothing { write }
-            | Contradiction::OtherInLog { write, .. }
             | Contradiction::Vanished { write } => Operation::Write(write),
             Contradiction::OtherValue { read, .. }
             | Contradiction::Unwritten { read }
@@ -164,9 +161,6 @@ fn of_write(record: &Record, contradiction: &Contradiction, write: u32) -> Strin
         ),
         Contradiction::MadeNothing { .. } => format!(
             "{name} was accepted as version 0 of {document}, which is that of an untouched document"
-        ),
-        Contradiction::OtherInLog { version, .. } => format!(
-            "the storage's log has {name} as version {version} with another value or document than it was sent with"
         ),
         Contradiction::Backwards(pair) => backwards(record, pair),
         _ => format!(

@@ -23,8 +23,9 @@
 mod contradiction;
 
 use self::contradiction::{Backwards, Contradiction, Operation, describe};
+use crate::grants::Cuts;
 use crate::names::{Map, NONE};
-use crate::operations::{Completion, NEVER, Read};
+use crate::operations::{Call, Completion, NEVER, Read};
 use crate::properties::{Case, Finding, Property};
 use crate::storage::{Accepted, StorageOrder};
 
@@ -35,7 +36,7 @@ pub(super) const PROPERTY: Property = Property {
     judge,
 };
 
-fn judge(case: &Case<'_>) -> Finding {
+fn judge(case: &Case<'_>, _cuts: &Cuts) -> Finding {
     let mut found = versions(case);
     found.extend(log(case));
     found.extend(order(case));
@@ -54,13 +55,31 @@ fn judge(case: &Case<'_>) -> Finding {
     }
 }
 
+/// Whether something can be concluded from what a process did: not if it went on after its death.
+fn lived(case: &Case<'_>, call: &Call) -> bool {
+    !case.record.processes[call.process as usize].outlives_its_death()
+}
+
+/// Whether something can be concluded from a write. Of one that is based on what its client cannot have read the record
+/// is at fault.
+fn is_sound(case: &Case<'_>, write: u32) -> bool {
+    let write = &case.record.writes[write as usize];
+    !write.unread && lived(case, &write.call)
+}
+
+/// The writes that the storage accepted and from which something can be concluded.
+fn accepted<'a>(case: &'a Case<'_>) -> impl Iterator<Item = &'a Accepted> {
+    let accepted = case.storage.accepted.iter();
+    accepted.filter(|accepted| is_sound(case, accepted.write))
+}
+
 /// Versions with several writers, writes with several versions, and writes that cannot have made theirs.
 fn versions(case: &Case<'_>) -> Vec<Contradiction> {
     let record = case.record;
     let mut found = Vec::new();
     let mut version_of = vec![None; record.writes.len()];
     let mut before: Option<Accepted> = None;
-    for accepted in &case.storage.accepted {
+    for accepted in accepted(case) {
         let write = &record.writes[accepted.write as usize];
         let same = before.filter(|before| {
             (before.document, before.version) == (accepted.document, accepted.version)
@@ -110,26 +129,12 @@ fn versions(case: &Case<'_>) -> Vec<Contradiction> {
 fn log(case: &Case<'_>) -> Vec<Contradiction> {
     let (record, storage) = (case.record, &case.storage);
     let mut found = Vec::new();
-    for (row, &write) in record
-        .log_rows
-        .iter()
-        .zip(&storage.log_writes)
-        .filter(|&(_, &write)| write != NONE)
-    {
-        let asked = &record.writes[write as usize];
-        let other_value = row.value != NONE && asked.value != NONE && row.value != asked.value;
-        if row.document != asked.document || other_value {
-            found.push(Contradiction::OtherInLog {
-                write,
-                version: row.version,
-            });
-        }
-    }
     for (row, write) in record
         .writes
         .iter()
         .enumerate()
         .filter(|&(row, write)| write.call.ok() && !storage.logged[row])
+        .filter(|&(row, _)| is_sound(case, row as u32))
     {
         let logged_until = storage.logged_until(write.document);
         if StorageOrder::would_log(record, row as u32)
@@ -147,11 +152,14 @@ fn reads(case: &Case<'_>) -> (Vec<Contradiction>, Option<String>) {
     let mut found = Vec::new();
     let mut unwritten = Vec::new();
     for (row, read) in record.reads.iter().enumerate() {
-        let Some(version) = read.version else {
+        let Some(version) = read.version.filter(|_| lived(case, &read.call)) else {
             continue;
         };
         let writers = case.storage.writers(read.document, version);
         let fits = |value: u32| read.value == NONE || value == NONE || value == read.value;
+        let may_be_its_own = |accepted: &Accepted| {
+            !is_sound(case, accepted.write) || fits(record.writes[accepted.write as usize].value)
+        };
         if version == 0 {
             if !record.values.text(read.value).is_empty() {
                 found.push(Contradiction::OtherValue {
@@ -161,10 +169,7 @@ fn reads(case: &Case<'_>) -> (Vec<Contradiction>, Option<String>) {
             }
         } else if writers.is_empty() {
             unwritten.push(row as u32);
-        } else if !writers
-            .iter()
-            .any(|accepted| fits(record.writes[accepted.write as usize].value))
-        {
+        } else if !writers.iter().any(may_be_its_own) && !is_a_stranger(case, read) {
             found.push(Contradiction::OtherValue {
                 read: row as u32,
                 writer: Some(writers[0].write),
@@ -197,12 +202,22 @@ fn reads(case: &Case<'_>) -> (Vec<Contradiction>, Option<String>) {
     (found, doubt)
 }
 
+/// Whether what a read returned may have been made by a write that no client began, as the log has it.
+fn is_a_stranger(case: &Case<'_>, read: &Read) -> bool {
+    let made = (read.document, read.version.unwrap_or_default());
+    case.storage.strangers.contains(&made)
+}
+
 /// Whether a read returned what only reads show to have been written, and a later log lacks.
 fn is_unlogged(case: &Case<'_>, read: &Read, writers: &[Accepted]) -> bool {
+    if is_a_stranger(case, read) {
+        return false;
+    }
     let logged_until = case.storage.logged_until(read.document);
     let unlogged = |accepted: &Accepted| {
         let write = accepted.write as usize;
         case.record.writes[write].call.unknown()
+            && is_sound(case, accepted.write)
             && !case.storage.logged[write]
             && StorageOrder::would_log(case.record, accepted.write)
     };
@@ -211,8 +226,7 @@ fn is_unlogged(case: &Case<'_>, read: &Read, writers: &[Accepted]) -> bool {
 
 /// Whether no write at all can have made what a read returned, when none is known to have made its version.
 fn nobody_wrote(case: &Case<'_>, read: &Read, open: &Map<(u32, u32), u64>) -> bool {
-    let made = (read.document, read.version.unwrap_or_default());
-    if case.storage.strangers.contains(&made) {
+    if is_a_stranger(case, read) {
         return false;
     }
     if case
@@ -223,17 +237,23 @@ fn nobody_wrote(case: &Case<'_>, read: &Read, open: &Map<(u32, u32), u64>) -> bo
         return true;
     }
     // Every write that a read can have seen was begun before the read returned, and stands in a history that is whole.
-    let value_known = read.value != NONE && case.complete && !case.lost_events;
-    value_known
-        && open
-            .get(&(read.document, read.value))
-            .is_none_or(|&invoked| invoked > read.call.completed)
-        && open
-            .get(&(read.document, NONE))
-            .is_none_or(|&invoked| invoked > read.call.completed)
+    let began_later = |value: u32| {
+        let first = open.get(&(read.document, value));
+        first.is_none_or(|&invoked| invoked > read.call.completed)
+    };
+    let whole = case.complete && !case.lost_events;
+    whole
+        && match read.value {
+            NONE => began_later(ANY),
+            value => began_later(value) && began_later(NONE),
+        }
 }
 
-/// By document and value: when a write of that value whose outcome or version nothing tells was invoked first.
+/// Whatever value; no value has this number.
+const ANY: u32 = NONE - 1;
+
+/// By document and value, and by document and [`ANY`]: when a write of that value whose outcome or version nothing tells was
+/// invoked first.
 fn first_open_write_of_value(case: &Case<'_>) -> Map<(u32, u32), u64> {
     let mut open = Map::default();
     for write in case
@@ -243,8 +263,10 @@ fn first_open_write_of_value(case: &Case<'_>) -> Map<(u32, u32), u64> {
         .filter(|write| write.version.is_none())
     {
         if write.call.completion != Completion::Fail {
-            open.entry((write.document, write.value))
-                .or_insert(write.call.invoked);
+            for value in [write.value, ANY] {
+                open.entry((write.document, value))
+                    .or_insert(write.call.invoked);
+            }
         }
     }
     open
@@ -263,7 +285,9 @@ struct Seen {
 /// Operations that contradict the order of versions: one sweep over the invocations, beside the returns before them.
 fn order(case: &Case<'_>) -> Vec<Contradiction> {
     let record = case.record;
-    let reads = record.reads.iter().enumerate().filter_map(|(row, read)| {
+    let reads = record.reads.iter().enumerate();
+    let reads = reads.filter(|(_, read)| lived(case, &read.call));
+    let reads = reads.filter_map(|(row, read)| {
         let (document, version, operation) =
             (read.document, read.version?, Operation::Read(row as u32));
         Some(Seen {
@@ -274,7 +298,7 @@ fn order(case: &Case<'_>) -> Vec<Contradiction> {
             operation,
         })
     });
-    let writes = case.storage.accepted.iter().map(
+    let writes = accepted(case).map(
         |&Accepted {
              document,
              version,

@@ -14,15 +14,15 @@ use super::{Bench, Setting, WHOLE_ROUND, runtime};
 use crate::workloads::workload;
 
 /// An agent that writes down what it is told, and answers when it is let.
-struct FakeAgent {
+pub(super) struct FakeAgent {
     _folder: TempDir,
-    socket: PathBuf,
-    told: mpsc::Receiver<Request>,
+    pub socket: PathBuf,
+    pub told: mpsc::Receiver<Request>,
     answer: mpsc::Sender<()>,
 }
 
 impl FakeAgent {
-    fn new() -> FakeAgent {
+    pub fn new() -> FakeAgent {
         let folder = tempfile::tempdir().unwrap();
         let socket = folder.path().join("c1.sock");
         let listener = UnixListener::bind(&socket).unwrap();
@@ -52,12 +52,12 @@ impl FakeAgent {
         }
     }
 
-    fn let_answer(&self, times: usize) {
+    pub fn let_answer(&self, times: usize) {
         (0..times).for_each(|_| self.answer.send(()).unwrap());
     }
 }
 
-fn at_point(point: &str, nth_grant: u64, action: Action) -> Rule {
+pub(super) fn at_point(point: &str, nth_grant: u64, action: Action) -> Rule {
     Rule {
         rule: 5,
         at: At::Point {

@@ -2,9 +2,11 @@
 
 mod agents;
 mod rounds;
+mod told;
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -16,7 +18,7 @@ use tokio::sync::watch;
 use super::points::Reach;
 use super::{Client, ClientConfig, Record, Tools, first_op, process_name, random_of};
 use crate::connections::postgres::Session;
-use crate::locks::{Answer, Has, Lock, Loss, Teller};
+use crate::locks::{Answer, Has, Lock, Loss, Renewals, Teller};
 use crate::storages::{Policy, Read, Storage, UNFENCED, Write, Written};
 use crate::workloads::workload;
 
@@ -26,6 +28,7 @@ const TTL: Duration = Duration::from_millis(300);
 struct ScriptedLock {
     answers: VecDeque<Answer>,
     loss: Loss,
+    renewals: Renewals,
 }
 
 impl ScriptedLock {
@@ -54,6 +57,10 @@ impl Lock for ScriptedLock {
 
     fn loss(&self) -> Loss {
         self.loss.clone()
+    }
+
+    fn renewals(&self) -> Renewals {
+        self.renewals.clone()
     }
 }
 
@@ -86,7 +93,9 @@ impl Storage for ScriptedStorage {
 struct Bench {
     folder: TempDir,
     client: Client,
+    record: Rc<Record>,
     teller: Teller,
+    renewed: watch::Sender<u64>,
     stop: watch::Sender<bool>,
 }
 
@@ -117,13 +126,17 @@ impl Bench {
         let folder = tempfile::tempdir().unwrap();
         let config = config(&folder.path().join("c1.jsonl"));
         let (teller, loss) = Loss::new();
+        let (renewed, renewals) = Renewals::new(1);
         let (stop, stopping) = watch::channel(false);
         let reach = Reach::new(setting.rules, setting.agent);
+        let record = Record::open(&config.events, "c1", 0, 10_000_001, reach).unwrap();
+        let record = Rc::new(record);
         let tools = Tools {
-            record: Record::open(&config.events, "c1", 0, 10_000_001, reach).unwrap(),
+            record: Rc::clone(&record),
             lock: Box::new(ScriptedLock {
                 answers: setting.answers.into(),
                 loss,
+                renewals,
             }),
             has: Has {
                 tokens: true,
@@ -142,7 +155,9 @@ impl Bench {
         Bench {
             folder,
             client,
+            record,
             teller,
+            renewed,
             stop,
         }
     }
@@ -154,13 +169,15 @@ impl Bench {
         });
     }
 
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("c1.jsonl")
+    }
+
+    /// What was written down, but for the stalls of a busy machine.
     fn events(&self) -> Vec<Event<'static>> {
-        let text = std::fs::read_to_string(self.folder.path().join("c1.jsonl")).unwrap();
-        let event = |line: &str| {
-            let event: Event<'_> = serde_json::from_str(line).unwrap();
-            owned(&event)
-        };
-        text.lines().map(event).collect()
+        let mut events = written(&self.path());
+        events.retain(|event| event.f != Function::Stall);
+        events
     }
 
     /// What happened, without its particulars: `acquire invoke`.
@@ -176,9 +193,15 @@ impl Bench {
     }
 }
 
-fn owned(event: &Event<'_>) -> Event<'static> {
-    let text = serde_json::to_string(event).unwrap();
-    serde_json::from_str::<Event<'_>>(Box::leak(text.into_boxed_str())).unwrap()
+/// The events in a file.
+fn written(path: &Path) -> Vec<Event<'static>> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let event = |line: &str| {
+        serde_json::from_str::<Event<'_>>(line)
+            .unwrap()
+            .into_owned()
+    };
+    text.lines().map(event).collect()
 }
 
 fn runtime() -> tokio::runtime::Runtime {
@@ -209,6 +232,7 @@ fn plan() -> Plan {
         lock: "redis-token".to_owned(),
         topology: "redis".to_owned(),
         storage: "postgres".to_owned(),
+        write_condition: None,
         policy: "fenced".to_owned(),
         seed: 1,
         clients: 2,

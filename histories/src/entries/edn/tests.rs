@@ -13,6 +13,19 @@ fn text(text: &str) -> Value<'_> {
 }
 
 #[test]
+fn a_word_has_no_control_characters() {
+    for word in [":a\x16", "a\x7f", ":é\u{9b}b", "x\u{202e}", "\x01"] {
+        let mistake = Value::parse(word).unwrap_err();
+        assert_eq!(mistake.message, "a control character in a word", "{word:?}");
+    }
+    assert_eq!(
+        parse(":été]".trim_end_matches(']')),
+        Value::Keyword("été".into())
+    );
+    assert_eq!(parse("[:é :b]"), parse("[ :é,:b ]"));
+}
+
+#[test]
 fn scalars() {
     assert_eq!(parse("nil"), Value::Nil);
     assert_eq!(parse(" true ,"), Value::Bool(true));

@@ -1,0 +1,272 @@
+//! What went otherwise than planned.
+
+use std::collections::BTreeMap;
+
+use histories::{LEADER, Role, SERVERS, When};
+use serde_json::Value;
+
+use super::{Act, Faults};
+use crate::operations::Completion;
+use crate::sentences::{Clock, ms, ordinal};
+
+impl Faults {
+    /// What went otherwise than planned, a fragment each.
+    pub(crate) fn failures(&self) -> Vec<String> {
+        let mut failures = Vec::new();
+        for (step, planned) in self.planned.iter().enumerate() {
+            let name = format!("fault `{}` on {}", planned.fault, planned.on);
+            if !self.was_tried(step) {
+                failures.push(format!(
+                    "{name} was never injected: its trigger ({}) was not reached",
+                    trigger(&planned.when)
+                ));
+            }
+        }
+        let acts = || self.injections.iter().chain(&self.healings);
+        failures.extend(acts().filter(|act| act.is_again).map(|act| {
+            format!(
+                "{} has an operation (op {}) that another has",
+                on(act),
+                act.op
+            )
+        }));
+        failures.extend(acts().filter(|act| act.unbegun).map(|act| {
+            format!(
+                "{} was injected or healed (op {}) without having begun to be",
+                on(act),
+                act.op
+            )
+        }));
+        failures.extend(self.out_of_order());
+        for (at, act) in self.injections.iter().enumerate() {
+            failures.extend(self.doubt(at).or_else(|| self.failure_to_heal(act)));
+        }
+        failures.extend(
+            self.healings
+                .iter()
+                .filter_map(|heal| self.unlike_its_injection(heal)),
+        );
+        failures
+    }
+
+    /// Why an injection may not have done what was planned, if so.
+    pub(super) fn doubt(&self, at: usize) -> Option<String> {
+        let act = &self.injections[at];
+        self.unlike_the_plan(at)
+            .or_else(|| self.failure_to_inject(act))
+            .or_else(|| self.contradicted(act))
+    }
+
+    /// How an injection differs from what was planned, if it does.
+    fn unlike_the_plan(&self, at: usize) -> Option<String> {
+        let act = &self.injections[at];
+        let Some(planned) = act.step.map(|step| self.planned.get(step)) else {
+            return Some(format!("{} was not planned", on(act)));
+        };
+        let planned = planned?;
+        let where_planned = match act.on.as_slice() {
+            [host] if planned.on == LEADER => Role::of(host) == Some(Role::Server),
+            [host] => *host == planned.on,
+            _ => false,
+        };
+        let as_planned = act.told.as_ref().is_none_or(|told| *told == planned.does);
+        if act.fault != planned.fault || !where_planned || !as_planned || act.contradicts_itself {
+            return Some(format!(
+                "{} is not what was planned: `{}` on {}",
+                on(act),
+                planned.fault,
+                planned.on
+            ));
+        }
+        let before = self.injections[..at].iter();
+        let twice = before
+            .filter(|other| other.step == act.step)
+            .any(|other| other.completion != Completion::Fail);
+        twice.then(|| format!("{} was injected twice", on(act)))
+    }
+
+    /// Faults of one trigger that did not strike in the plan's order.
+    fn out_of_order(&self) -> Option<String> {
+        if !self.ordered {
+            return None;
+        }
+        // By trigger: the latest of those so far. Plans have few triggers, and each names its client.
+        let mut latest: BTreeMap<String, u64> = BTreeMap::new();
+        for (step, planned) in self.planned.iter().enumerate() {
+            let Some(act) = self
+                .injections
+                .iter()
+                .find(|act| act.step == Some(step) && act.took_place())
+            else {
+                continue;
+            };
+            let before = latest.entry(trigger(&planned.when)).or_insert(0);
+            if act.invoked < *before {
+                return Some(format!(
+                    "{} struck before a fault of the same trigger that the plan has first",
+                    on(act)
+                ));
+            }
+            *before = act.invoked;
+        }
+        None
+    }
+
+    fn failure_to_inject(&self, act: &Act) -> Option<String> {
+        let because = if act.error.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", act.error)
+        };
+        match act.completion {
+            _ if act.step.is_some_and(|step| step >= self.planned.len()) => Some(format!(
+                "{} is step {} of a plan that has none of that number",
+                on(act),
+                act.step.unwrap_or_default()
+            )),
+            Completion::Ok if act.evidence.is_empty() => {
+                Some(format!("{} has no evidence that it took hold", on(act)))
+            }
+            Completion::Ok => self.unmet(act),
+            Completion::Info => Some(format!(
+                "{} has no evidence that it took hold{because}",
+                on(act)
+            )),
+            Completion::Fail => Some(format!("{} was not injected{because}", on(act))),
+            Completion::Pending => Some(format!(
+                "{} has no evidence that it took hold: its injection never came to an end",
+                on(act)
+            )),
+        }
+    }
+
+    /// What the evidence of an injection does not say, though the plan asks for it.
+    fn unmet(&self, act: &Act) -> Option<String> {
+        let planned = self.planned.get(act.step?)?;
+        if planned.shows.is_empty() {
+            return Some(format!(
+                "{} has no evidence that counts: its plan does not say what shows that it took hold",
+                on(act)
+            ));
+        }
+        let mut shows = planned.shows.iter();
+        let (field, _) = shows.find(|(field, expected)| !expected.is_met(field, &act.evidence))?;
+        let found = act.evidence.get(field);
+        let found = found.map_or("missing".to_owned(), Value::to_string);
+        Some(format!(
+            "{} has evidence that does not show it: `{field}` is {found}",
+            on(act)
+        ))
+    }
+
+    /// What else of the history an injection cannot be true with.
+    fn contradicted(&self, act: &Act) -> Option<String> {
+        let planned = self.planned.get(act.step?)?;
+        if let Some(host) = act.on.iter().find(|host| !self.knows(host)) {
+            return Some(format!(
+                "{} struck {host}, which is no host of this run",
+                on(act)
+            ));
+        }
+        let does = act.told.as_ref().unwrap_or(&planned.does);
+        let mut to = does.iter().filter_map(|effect| effect.to.as_deref());
+        let is_host = |to: &&str| *to != SERVERS && *to != LEADER;
+        if let Some(to) = to.find(|to| is_host(to) && !self.knows(to)) {
+            return Some(format!(
+                "{} is about packets to {to}, which is no host of this run",
+                on(act)
+            ));
+        }
+        if !self.was_due(act) {
+            return Some(format!(
+                "{} did not strike when its trigger had come ({})",
+                on(act),
+                trigger(&planned.when)
+            ));
+        }
+        let deed = self.impossible_deed(act)?;
+        let at = Clock::telling(0).at(deed);
+        Some(format!(
+            "{} did something at {at}, while {} kept it from that",
+            act.on.join(", "),
+            on(act)
+        ))
+    }
+
+    /// How a healing differs from what was injected, if it does.
+    fn unlike_its_injection(&self, heal: &Act) -> Option<String> {
+        match self.injections.iter().find(|act| heal.heals(act)) {
+            Some(act) if heal.is_of(act) => None,
+            Some(act) => Some(format!(
+                "{} was healed by what is not its healing: {}",
+                on(act),
+                on(heal)
+            )),
+            None => Some(format!("{} healed, and was not injected before", on(heal))),
+        }
+    }
+
+    fn failure_to_heal(&self, act: &Act) -> Option<String> {
+        let step = act.step?;
+        if self.lasts_to_the_end(act) {
+            return None;
+        }
+        let Some(heal) = self.healing(act) else {
+            let tried = self
+                .healings
+                .iter()
+                .rev()
+                .find(|heal| heal.step == Some(step));
+            let because = tried
+                .map(|heal| format!(": {}", heal.error))
+                .filter(|because| because.len() > 2);
+            return Some(format!(
+                "{} was not seen to heal{}",
+                on(act),
+                because.unwrap_or_default()
+            ));
+        };
+        let until = &self.planned[step].until;
+        let lasted = heal.invoked.saturating_sub(act.in_force());
+        let seen = self.awaited[step].is_some_and(|seen| seen <= heal.invoked);
+        match (&until.event, until.after_ms, until.at_most_ms) {
+            (Some(named), ..) if !seen => Some(format!(
+                "{} healed after {}, before {} completed the `{}` ({}) that it was to last for",
+                on(act),
+                ms(lasted),
+                named.client,
+                named.f,
+                named.outcome
+            )),
+            (_, Some(after_ms), _) if lasted < after_ms.saturating_mul(1_000_000) => Some(format!(
+                "{} healed after {} of its {after_ms} ms",
+                on(act),
+                ms(lasted)
+            )),
+            (None, None, Some(at_most_ms)) => Some(format!(
+                "{} healed only because it may not last longer than {at_most_ms} ms",
+                on(act)
+            )),
+            _ => None,
+        }
+    }
+}
+
+fn on(act: &Act) -> String {
+    format!("fault `{}` on {}", act.fault, act.on.join(", "))
+}
+
+fn trigger(when: &When) -> String {
+    match when {
+        When::Time { after_ms } => format!("{after_ms} ms after the start"),
+        When::Point {
+            client,
+            point,
+            nth_grant,
+        } => format!("{client} at `{point}` of its {} grant", ordinal(*nth_grant)),
+        When::Event(named) => format!(
+            "{} completes `{}` with `{}`",
+            named.client, named.f, named.outcome
+        ),
+    }
+}

@@ -1,0 +1,365 @@
+//! The hazards of a history as they happened, and which grants each of them touched.
+//!
+//! A violation is excused only by a hazard that is a limit, had begun by then, and touched one of its witness's grants. So
+//! each grant is left aside from the instant on at which such a hazard touched it ([`Cuts`]), and a violation
+//! that is found among what is left is excused by nothing.
+
+mod several_servers;
+mod waits;
+
+use std::cell::OnceCell;
+
+use histories::{Deed, Effect, Hazard, Plan, Promise, Role, host_of};
+
+use self::waits::{HeldUp, Lengths, Waits, covered};
+use crate::contract::{
+    Contract, about_as_long_as, hazards_of, keeps_from_asking, makes_late, undone_by,
+};
+use crate::faults::{Faults, InForce};
+use crate::grants::{Cuts, Grants, acts_under_no_grant};
+use crate::names::NONE;
+use crate::operations::{NEVER, Record};
+
+/// A time in which a hazard was about.
+#[derive(Clone, Debug)]
+pub(crate) struct Window {
+    pub(crate) hazard: Hazard,
+    /// The client's host whose grants it touches; `None` for those of all.
+    host: Option<String>,
+    pub(crate) from: u64,
+    /// [`NEVER`] if it lasts.
+    pub(crate) until: u64,
+    /// Until when locks may not be granted because of it: a clock that was stepped back lets leases live longer for ever.
+    pub(crate) hinders_until: u64,
+    pub(crate) is_stall: bool,
+    /// Whether it is known to have been about: it was planned, its evidence says so, and nothing contradicts it.
+    pub(crate) is_shown: bool,
+}
+
+/// A time in which a client could not ask for locks: a fault kept it from that, or it stood still.
+pub(crate) struct Disturbance {
+    pub(crate) host: String,
+    pub(crate) from: u64,
+    /// [`NEVER`] if it lasts.
+    pub(crate) until: u64,
+    pub(crate) is_stall: bool,
+}
+
+/// The hazards of a history.
+pub(crate) struct Hazards {
+    pub(crate) windows: Vec<Window>,
+    pub(crate) disturbances: Vec<Disturbance>,
+    /// Whether clients recorded their stalls, so that one that is not recorded was none.
+    stalls_recorded: bool,
+    plan: Lengths,
+    /// Made when something is violated that they may explain.
+    waits: OnceCell<Waits>,
+}
+
+/// How much of what touched a grant excuses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Excuse {
+    /// Only what is known not to be promised.
+    Limit,
+    /// That, and what nobody made a statement about.
+    LimitOrUnspecified,
+}
+
+impl Hazards {
+    pub(crate) fn new(
+        record: &Record,
+        faults: &Faults,
+        plan: &Plan,
+        stalls_recorded: bool,
+    ) -> Hazards {
+        let in_force: Vec<InForce<'_>> = faults.in_force().collect();
+        let mut windows: Vec<Window> = in_force.iter().flat_map(of_fault).collect();
+        windows.extend(several_servers::windows(&in_force, record));
+        let mut disturbances: Vec<Disturbance> = in_force
+            .iter()
+            .flat_map(|fault| on_clients(fault, plan))
+            .collect();
+        for (number, process) in record.processes.iter().enumerate() {
+            let host = host_of(record.names.text(number as u32));
+            for &(from, until) in &process.stalls {
+                windows.push(stall(Hazard::ClientStopped, Some(host), from, until));
+                disturbances.push(Disturbance {
+                    is_stall: true,
+                    ..disturbance(host, from, until)
+                });
+            }
+            for &(from, until) in &process.waits {
+                windows.push(stall(Hazard::WriteHeld, Some(host), from, until));
+            }
+        }
+        for stood in &record.host_stalls {
+            let hazards = hazards_of(&Effect::of(Deed::Stops), Some(stood.role), true);
+            let windows_of_all = hazards
+                .into_iter()
+                .map(|hazard| stall(hazard, None, stood.from, stood.until));
+            windows.extend(windows_of_all);
+        }
+        if about_as_long_as(plan.workload.work_ms, plan) {
+            windows.push(window(Hazard::WorkHeld, None, 0, NEVER));
+        }
+        windows.sort_by_key(|window| window.from);
+        Hazards {
+            windows,
+            disturbances,
+            stalls_recorded,
+            plan: Lengths {
+                ttl_ns: plan.ttl_ms.saturating_mul(1_000_000),
+                work_ns: plan.workload.work_ms.saturating_mul(1_000_000),
+            },
+            waits: OnceCell::new(),
+        }
+    }
+
+    /// From when on each grant is left aside when a property is judged.
+    pub(crate) fn cuts(
+        &self,
+        record: &Record,
+        grants: &Grants,
+        contract: &Contract,
+        property: &str,
+        excuse: Excuse,
+    ) -> Cuts {
+        let excuses =
+            |hazard, is_shown| excuse.takes(contract.said(property, hazard).promise, is_shown);
+        let (late, others): (Vec<&Window>, Vec<&Window>) = self
+            .windows
+            .iter()
+            .partition(|window| makes_late(window.hazard));
+        let others: Vec<&Window> = others
+            .into_iter()
+            .filter(|window| excuses(window.hazard, window.is_shown))
+            .collect();
+        let perhaps = !self.stalls_recorded
+            && excuse == Excuse::LimitOrUnspecified
+            && contract.said(property, Hazard::ClientStopped).promise != Promise::Promised;
+        let cut = |grant: u32| {
+            let acquire = &record.acquires[grant as usize];
+            let process = &record.processes[acquire.call.process as usize];
+            if process.outlives_its_death() {
+                return 0;
+            }
+            let host = host_of(record.names.text(acquire.call.process));
+            let lifetime = grants.lifetime(record, grant);
+            let touched = others
+                .iter()
+                .filter_map(|window| window.touches(host, lifetime));
+            let mut cut = touched.min().unwrap_or(NEVER);
+            if acquire.granted() && grants.was_outlived(grant) {
+                cut = cut.min(self.cut_of_late(record, grants, grant, &late, &excuses, perhaps));
+            }
+            cut
+        };
+        let of_grants = (0..record.acquires.len() as u32).map(|grant| {
+            if record.acquires[grant as usize].lock == NONE {
+                NEVER
+            } else {
+                cut(grant)
+            }
+        });
+        let of_acts = acts_under_no_grant(record).map(|(call, until)| {
+            let host = host_of(record.names.text(call.process));
+            let undead = record.processes[call.process as usize].outlives_its_death();
+            let lifetime = (call.invoked, until);
+            let touched = others
+                .iter()
+                .filter_map(|window| window.touches(host, lifetime));
+            let cut = if undead { Some(0) } else { touched.min() };
+            (call.op, cut.unwrap_or(NEVER))
+        });
+        Cuts::new(of_grants.collect(), of_acts, Some(excuse))
+    }
+
+    /// From when on a grant that was outlived is left aside: what held its client up excuses it if that explains it.
+    fn cut_of_late(
+        &self,
+        record: &Record,
+        grants: &Grants,
+        grant: u32,
+        late: &[&Window],
+        excuses: &impl Fn(Hazard, bool) -> bool,
+        perhaps: bool,
+    ) -> u64 {
+        let host = host_of(
+            record
+                .names
+                .text(record.acquires[grant as usize].call.process),
+        );
+        let (from, until) = grants.lifetime(record, grant);
+        let lifetime = (from, until.min(record.end));
+        let waits = self.waits.get_or_init(|| Waits::of(record));
+        let acquire = &record.acquires[grant as usize];
+        let mut about = waits.as_work(acquire, grant, lifetime, self.plan);
+        for window in late.iter().filter(|window| window.is_on(host, lifetime)) {
+            let (start, end) = (window.from.max(lifetime.0), window.until.min(lifetime.1));
+            let held = |(start, end)| HeldUp {
+                hazard: window.hazard,
+                is_shown: window.is_shown,
+                start,
+                end,
+            };
+            match window.hazard {
+                Hazard::WriteHeld => about.extend(waits.within(grant, start, end).map(held)),
+                _ => about.push(held((start, end))),
+            }
+        }
+        let valid_until = grants.valid_until[grant as usize];
+        let explain = |about: &[HeldUp], is_enough: fn(&HeldUp) -> bool| {
+            let in_time = lifetime.1.saturating_sub(covered(about, is_enough));
+            about.iter().any(is_enough)
+                && in_time <= valid_until.saturating_add(self.plan.ttl_ns / 5)
+        };
+        about.sort_unstable_by_key(|held| held.start);
+        if explain(&about, |_| true) {
+            // What explains it only together with what is not shown does so perhaps.
+            let is_shown = explain(&about, |held| held.is_shown);
+            let touched = about
+                .iter()
+                .filter(|held| excuses(held.hazard, is_shown && held.is_shown));
+            touched.map(|held| held.start).min().unwrap_or(NEVER)
+        } else if perhaps {
+            valid_until
+        } else {
+            NEVER
+        }
+    }
+}
+
+impl Excuse {
+    /// Whether what is promised so under a hazard is an excuse.
+    pub(crate) fn takes(self, promise: Promise, is_shown: bool) -> bool {
+        match promise {
+            Promise::NotPromised => is_shown || self == Excuse::LimitOrUnspecified,
+            Promise::Unspecified => self == Excuse::LimitOrUnspecified,
+            Promise::Promised => false,
+        }
+    }
+}
+
+impl Window {
+    /// Whether it is about in a lifetime of a client on this host.
+    fn is_on(&self, host: &str, (from, until): (u64, u64)) -> bool {
+        let here = self.host.as_deref().is_none_or(|own| own == host);
+        here && self.from <= until && from <= self.until
+    }
+
+    /// When it first touches such a lifetime, if it does.
+    fn touches(&self, host: &str, lifetime: (u64, u64)) -> Option<u64> {
+        let touches = self.is_on(host, lifetime);
+        touches.then_some(self.from.max(lifetime.0))
+    }
+}
+
+fn window(hazard: Hazard, host: Option<&str>, from: u64, until: u64) -> Window {
+    Window {
+        hazard,
+        host: host.map(str::to_owned),
+        from,
+        until,
+        hinders_until: until,
+        is_stall: false,
+        is_shown: true,
+    }
+}
+
+fn stall(hazard: Hazard, host: Option<&str>, from: u64, until: u64) -> Window {
+    Window {
+        is_stall: true,
+        ..window(hazard, host, from, until)
+    }
+}
+
+fn disturbance(host: &str, from: u64, until: u64) -> Disturbance {
+    Disturbance {
+        host: host.to_owned(),
+        from,
+        until,
+        is_stall: false,
+    }
+}
+
+/// The clients' hosts that a fault disturbs.
+fn on_clients(fault: &InForce<'_>, plan: &Plan) -> Vec<Disturbance> {
+    if !fault
+        .does
+        .iter()
+        .any(|effect| keeps_from_asking(effect, plan))
+    {
+        return Vec::new();
+    }
+    let clients = fault
+        .roles()
+        .filter(|(_, role)| *role == Some(Role::Client));
+    clients
+        .map(|(host, _)| disturbance(host, fault.from, fault.until))
+        .collect()
+}
+
+/// The windows of one fault.
+fn of_fault(fault: &InForce<'_>) -> Vec<Window> {
+    let mut windows = Vec::new();
+    for (host, role) in fault.roles() {
+        for effect in &fault.does {
+            let own = Some(host).filter(|_| role == Some(Role::Client));
+            for hazard in hazards_of(effect, role, !fault.stays) {
+                windows.push(of_effect(fault, effect, role, hazard, own));
+            }
+            windows.extend(of_healing(fault, effect, role));
+        }
+    }
+    windows
+}
+
+fn of_effect(
+    fault: &InForce<'_>,
+    effect: &Effect,
+    role: Option<Role>,
+    hazard: Hazard,
+    host: Option<&str>,
+) -> Window {
+    let until = if is_for_good(effect, role) {
+        NEVER
+    } else {
+        fault.until
+    };
+    let hinders_until = match effect.effect {
+        Deed::ClockBack => NEVER,
+        _ => fault.until,
+    };
+    Window {
+        hinders_until,
+        is_shown: fault.is_shown,
+        ..window(hazard, host, fault.from, until)
+    }
+}
+
+/// Whether what an effect takes is gone for good: what a server forgot concerns all that it grants afterwards.
+fn is_for_good(effect: &Effect, role: Option<Role>) -> bool {
+    effect.effect == Deed::LosesState || (effect.is_deadly() && role == Some(Role::Server))
+}
+
+/// Healing a step of a clock is a step the other way.
+fn of_healing(fault: &InForce<'_>, effect: &Effect, role: Option<Role>) -> Vec<Window> {
+    let (Some(back), Some(from)) = (undone_by(effect), fault.heals_from) else {
+        return Vec::new();
+    };
+    let hinders_until = match back.effect {
+        Deed::ClockBack => NEVER,
+        _ => fault.until,
+    };
+    hazards_of(&back, role, true)
+        .into_iter()
+        .map(|hazard| Window {
+            hinders_until,
+            is_shown: fault.is_shown,
+            ..window(hazard, None, from, fault.until)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

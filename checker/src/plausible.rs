@@ -1,0 +1,184 @@
+//! Whether reads and writes tell what they have to, and fit the grants that they are under and the reads that they follow.
+//! Where they do not, the record is at fault and not the storage.
+
+use histories::Plan;
+
+use crate::assumptions::{Flaw, Flaws};
+use crate::names::{Map, NONE};
+use crate::operations::{Acquire, Read, Record, Write};
+use crate::sentences;
+use crate::storage::StorageOrder;
+
+/// The condition of a write that is its grant's token.
+pub(crate) const TOKEN: &str = "token";
+
+/// Notes all that does not fit, and marks the writes that are based on what their client cannot have read.
+pub(crate) fn note(record: &mut Record, storage: &StorageOrder, plan: &Plan, flaws: &mut Flaws) {
+    note_untold(record, flaws);
+    note_tokens(record, plan.write_condition.as_deref(), flaws);
+    note_unread(record, storage, flaws);
+}
+
+/// Notes writes whose token is not that of their grant, and grants without a token where others have one.
+fn note_tokens(record: &Record, condition: Option<&str>, flaws: &mut Flaws) {
+    for write in &record.writes {
+        let granted = record
+            .acquire(write.grant)
+            .filter(|acquire| acquire.granted());
+        let of_grant = granted.map(|acquire| acquire.token);
+        let other = write.token.is_some() && of_grant.is_some_and(|token| token != write.token);
+        let lacks = write.token.is_none() && condition == Some(TOKEN);
+        if other || lacks {
+            let told = match write.token {
+                Some(token) => format!("the token {token}, which is not that of its grant"),
+                None => "no token, though the storage goes by it".to_owned(),
+            };
+            flaws.note(Flaw::OtherToken, || {
+                format!("{} carries {told}", sentences::write(record, write))
+            });
+        }
+    }
+    let mut fenced = vec![false; record.locks.len()];
+    let grants = || {
+        let granted = |acquire: &&Acquire| acquire.granted();
+        record.acquires.iter().filter(granted)
+    };
+    for acquire in grants().filter(|acquire| acquire.token.is_some()) {
+        fenced[acquire.lock as usize] = true;
+    }
+    if let Some(bare) =
+        grants().find(|acquire| acquire.token.is_none() && fenced[acquire.lock as usize])
+    {
+        flaws.note(Flaw::Tokenless, || {
+            format!(
+                "{} has no token, and others of {} have",
+                sentences::holder(record, bare),
+                sentences::lock(record, bare.lock)
+            )
+        });
+    }
+}
+
+/// Notes reads and writes that do not tell what they read or wrote, and writes that alone do not say what they were based
+/// on: what nobody tells can't be compared.
+fn note_untold(record: &Record, flaws: &mut Flaws) {
+    let read = |read: &&Read| read.call.ok() && read.value == NONE;
+    for read in record.reads.iter().filter(read) {
+        let op = read.call.op;
+        flaws.note(Flaw::NoValue, || format!("read {op} returned no value"));
+    }
+    for write in record.writes.iter().filter(|write| write.value == NONE) {
+        flaws.note(Flaw::NoValue, || {
+            format!(
+                "{} does not say what it writes",
+                sentences::write(record, write)
+            )
+        });
+    }
+    let is_based = |write: &&Write| write.based_on.is_some();
+    if record.writes.iter().any(|write| is_based(&write)) {
+        for write in record.writes.iter().filter(|write| !is_based(write)) {
+            flaws.note(Flaw::Baseless, || {
+                let write = sentences::write(record, write);
+                format!("{write} does not say what it was based on, and others do")
+            });
+        }
+    }
+}
+
+/// Notes and marks the writes that are based on what their client cannot have read.
+fn note_unread(record: &mut Record, storage: &StorageOrder, flaws: &mut Flaws) {
+    let unread: Vec<u32> = {
+        let seen = Seen::new(record);
+        (0..record.writes.len() as u32)
+            .filter(|&row| {
+                let write = &record.writes[row as usize];
+                write.based_on.is_some_and(|based_on| {
+                    !existed(record, storage, write, based_on) || !seen.allows(write, based_on)
+                })
+            })
+            .collect()
+    };
+    for row in unread {
+        record.writes[row as usize].unread = true;
+        let write = &record.writes[row as usize];
+        flaws.note(Flaw::Unread, || {
+            format!(
+                "{} is based on version {} of {}, which its client cannot have read",
+                sentences::write(record, write),
+                write.based_on.unwrap_or_default(),
+                sentences::document(record, write.document)
+            )
+        });
+    }
+}
+
+/// Whether a version can have been there when a write was invoked, as far as the storage's order is known.
+fn existed(record: &Record, storage: &StorageOrder, write: &Write, version: u64) -> bool {
+    if version == 0 || storage.strangers.contains(&(write.document, version)) {
+        return true;
+    }
+    let before = |row: u32| {
+        let other = &record.writes[row as usize];
+        other.document == write.document
+            && other.call.op != write.call.op
+            && other.call.invoked <= write.call.invoked
+    };
+    let writers = storage.writers(write.document, version).iter();
+    let open = storage.unsettled.iter().copied();
+    let mut candidates = writers.map(|accepted| accepted.write).chain(open);
+    candidates.any(before)
+}
+
+/// What was read and written under each grant.
+struct Seen<'a> {
+    /// By acquire: its successful reads, in order.
+    reads: Map<u32, Vec<&'a Read>>,
+    /// By acquire: its accepted writes.
+    writes: Map<u32, Vec<&'a Write>>,
+}
+
+impl Seen<'_> {
+    fn new(record: &Record) -> Seen<'_> {
+        let mut seen = Seen {
+            reads: Map::default(),
+            writes: Map::default(),
+        };
+        for read in record
+            .reads
+            .iter()
+            .filter(|read| read.call.ok() && read.grant != NONE)
+        {
+            seen.reads.entry(read.grant).or_default().push(read);
+        }
+        for write in record
+            .writes
+            .iter()
+            .filter(|write| write.call.ok() && write.grant != NONE)
+        {
+            seen.writes.entry(write.grant).or_default().push(write);
+        }
+        seen
+    }
+
+    /// Whether a client can have read a version, by what the same grant read and wrote before. A grant that did not read that
+    /// document says nothing.
+    fn allows(&self, write: &Write, version: u64) -> bool {
+        let Some(reads) = self.reads.get(&write.grant) else {
+            return true;
+        };
+        let before = |call: &crate::operations::Call| call.completed <= write.call.invoked;
+        let of_document = |read: &&&Read| read.document == write.document && before(&read.call);
+        let mut read = reads.iter().filter(of_document).peekable();
+        if read.peek().is_none() {
+            return true;
+        }
+        let found =
+            |document: u32, made: Option<u64>| document == write.document && made == Some(version);
+        let wrote = self.writes.get(&write.grant).into_iter().flatten();
+        read.any(|read| found(read.document, read.version))
+            || wrote
+                .filter(|other| before(&other.call))
+                .any(|other| found(other.document, other.version))
+    }
+}

@@ -1,0 +1,15 @@
+//! The judge says what `docs/verdicts.md` says: the saved histories, and a small one for each rule.
+
+mod assumptions;
+mod classes;
+mod faults;
+mod holds;
+mod killed;
+mod lives;
+mod moments;
+pub mod saved;
+mod several;
+mod shown;
+mod storage;
+mod tale;
+mod waits;

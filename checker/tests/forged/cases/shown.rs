@@ -1,0 +1,188 @@
+//! Faults that are not shown: they touch only perhaps.
+
+use serde_json::{Value, json};
+
+use super::tale::{Tale, paused, planned, tale};
+use crate::honest::MS;
+
+const MUTEX: &str = "mutual-exclusion";
+
+/// Two clients hold the lock at once, after the server's clock was stepped ahead, which is no promise.
+fn stepped() -> Tale {
+    tale(
+        "101 c1 1 invoke acquire lock=L ttl_ms=100
+         102 c1 1 ok acquire validity=201
+         103 c2 2 invoke acquire lock=L ttl_ms=100
+         104 c2 2 ok acquire validity=203
+         120 c1 3 invoke release lock=L grant=1
+         121 c1 3 ok release
+         122 c2 4 invoke release lock=L grant=2
+         123 c2 4 ok release",
+    )
+    .fault("s1", "clock-forward", 90, 130)
+}
+
+fn inject(kind: &'static str) -> impl Fn(&Value) -> bool {
+    move |e| e["f"] == "inject" && e["type"] == kind
+}
+
+#[test]
+fn what_is_not_shown_excuses_only_perhaps() {
+    assert_eq!(stepped().says(MUTEX), ("violated", "limit-shown"));
+    let denied = |tale: Tale| assert_eq!(tale.says(MUTEX), ("violated", "unspecified"));
+    denied(stepped().events(inject("ok"), |e| e["evidence"] = json!({})));
+    denied(stepped().events(inject("ok"), |e| e["type"] = "info".into()));
+    denied(stepped().events(inject("ok"), |e| e["fault"] = "another".into()));
+    denied(stepped().header(|header| header["plan"]["faults"] = json!([])));
+    denied(stepped().header(|header| header["plan"]["faults"][0]["when"]["after_ms"] = 91.into()));
+    denied(stepped().header(|header| header["plan"]["faults"][0]["shows"] = json!({})));
+    denied(stepped().header(|header| header["servers"] = json!({"s2": "1"})));
+}
+
+#[test]
+fn a_planned_fault_that_is_injected_once_more_is_not_shown() {
+    let twice = |kind: &'static str| {
+        let mut tale = stepped();
+        let injections = tale.file.events.iter().filter(|e| e["f"] == "inject");
+        let again: Vec<Value> = injections.cloned().collect();
+        tale = tale.events(inject("ok"), |e| e["type"] = kind.into());
+        for mut event in again {
+            event["t"] = (event["t"].as_u64().unwrap_or(0) + 2 * MS).into();
+            event["op"] = 70.into();
+            tale = tale.and(event);
+        }
+        tale.says(MUTEX).1
+    };
+    assert_eq!(twice("info"), "unspecified");
+    assert_eq!(twice("fail"), "limit-shown");
+}
+
+#[test]
+fn what_is_promised_all_the_same_is_broken_whether_it_is_shown_or_not() {
+    let stopped = stepped()
+        .header(|header| header["plan"]["faults"] = json!([]))
+        .events(
+            |e| e["process"] == "nemesis",
+            |e| e["does"] = json!([{"effect": "stops"}]),
+        );
+    assert_eq!(stopped.says(MUTEX), ("violated", "broken"));
+}
+
+#[test]
+fn a_client_that_acts_while_it_is_stopped_was_not() {
+    let outlived = |told: &str| {
+        tale(&format!(
+            "101 c1 1 invoke acquire lock=L ttl_ms=100
+             102 c1 1 ok acquire validity=201
+             103 c1 2 invoke work grant=1
+             210 c2 20 invoke acquire lock=L ttl_ms=100
+             211 c2 20 ok acquire validity=310
+             300 c2 21 invoke release lock=L grant=20
+             301 c2 21 ok release
+             400 c1 2 ok work
+             {told}"
+        ))
+        .fault("c1", "stops", 110, 395)
+        .says("exclusive-belief")
+    };
+    assert_eq!(outlived(""), ("violated", "limit-shown"));
+    let acts = "200 c1 7 invoke held lock=L grant=1";
+    assert_eq!(outlived(acts), ("violated", "unspecified"));
+    // A stall of a moment explains nothing without it.
+    let stalled = format!("{acts}\n398 c1 8 info stall stalled=1");
+    assert_eq!(outlived(&stalled), ("violated", "unspecified"));
+}
+
+#[test]
+fn progress_that_waits_for_a_fault_that_is_not_shown_is_unspecified() {
+    let waits = || {
+        tale(
+            "201 c2 2 invoke acquire lock=L ttl_ms=100
+             202 c2 2 fail acquire error=busy
+             502 c2 3 invoke acquire lock=L ttl_ms=100
+             502 c2 3 fail acquire error=busy",
+        )
+        .fault("s1", "stops", 300, 420)
+    };
+    assert_eq!(waits().says("progress"), ("violated", "limit-shown"));
+    let unshown = waits().events(inject("ok"), |e| e["evidence"] = json!({}));
+    assert_eq!(unshown.says("progress"), ("violated", "unspecified"));
+}
+
+#[test]
+fn evidence_counts_on_the_completion_alone() {
+    let early = paused()
+        .events(inject("invoke"), |e| e["evidence"] = json!({"states": "T"}))
+        .events(inject("ok"), |e| e["evidence"] = Value::Null);
+    early.assert_fails("nothing shows that inject 0 took hold");
+}
+
+#[test]
+fn packets_are_delayed_to_hosts_of_this_run() {
+    let to = |to: Value| {
+        let does = json!([{"effect": "delays-packets", "to": to}]);
+        planned(|fault| fault["does"] = does.clone())
+            .header(|header| header["servers"] = json!({"s1": "1", "storage": "1"}))
+            .events(|e| e["process"] == "nemesis", |e| e["does"] = does.clone())
+    };
+    for host in ["s1", "storage", "servers", "leader", "c2"] {
+        to(host.into()).assert_whole();
+    }
+    to(Value::Null).assert_whole();
+    for host in ["s2", "c3", "nobody", ""] {
+        to(host.into()).assert_fails("inject 0 delays packets to no host of this run");
+    }
+}
+
+#[test]
+fn a_fault_at_a_point_is_asked_for_before_its_client_leaves_it() {
+    let left = |t: u64| {
+        let when =
+            json!({"trigger": "point", "client": "c1", "point": "before-write", "nth_grant": 2});
+        let point = |t: u64, kind: &str| json!({"t": t, "process": "c1", "op": 77, "type": kind, "f": "point", "point": "before-write", "nth": 2});
+        planned(|fault| fault["when"] = when.clone())
+            .and(point(399 * MS, "invoke"))
+            .and(point(t, "ok"))
+    };
+    left(430 * MS).assert_whole();
+    left(400 * MS).assert_whole();
+    left(400 * MS - 1).assert_fails("inject 0 was not asked for when its trigger came");
+}
+
+#[test]
+fn an_event_counts_once_all_earlier_faults_were_asked_for() {
+    let when = json!({"trigger": "event", "client": "c2", "f": "held", "outcome": "ok"});
+    let held = |t: u64, kind: &str| json!({"t": t, "process": "c2", "op": 77, "type": kind, "f": "held", "lock": "L", "grant": 904, "held": false});
+    let second = |t: u64| {
+        paused()
+            .fault("s1", "stops", 430, 450)
+            .header(|header| header["plan"]["faults"][1]["when"] = when.clone())
+            .and(held(300 * MS, "invoke"))
+            .and(held(t, "ok"))
+    };
+    second(430 * MS).assert_whole();
+    second(400 * MS).assert_whole();
+    second(400 * MS - 1).assert_fails("inject 10 was not asked for when its trigger came");
+    second(430 * MS + 1).assert_fails("inject 10 was not asked for when its trigger came");
+}
+
+#[test]
+fn in_version_1_a_faults_name_alone_says_what_it_does() {
+    let named = |name: &str| {
+        stepped()
+            .header(|header| {
+                header["fencepost"] = 1.into();
+                header["plan"]["faults"][0]["fault"] = name.into();
+                header["plan"]["faults"][0]["with"] = json!({"step_ms": 3000});
+            })
+            .events(|e| e["process"] == "nemesis", |e| e["fault"] = name.into())
+            .events(inject("ok"), |e| {
+                e["evidence"] = json!({"measured_step_ms": 3000})
+            })
+            .says(MUTEX)
+            .1
+    };
+    assert_eq!(named("clock-step"), "limit-shown");
+    assert_eq!(named("another"), "unspecified");
+    assert_eq!(named("pause"), "broken");
+}

@@ -1,0 +1,289 @@
+//! The record fits itself.
+
+use serde_json::Value;
+
+use super::super::Facts;
+use super::super::beliefs::own_acquire;
+use super::super::history::{History, has_lock, is_client, number, text};
+use super::super::lives::events_of;
+use super::super::operations::Op;
+use super::super::storage::{covers, document};
+use super::Failures;
+
+pub(super) fn check(facts: &Facts, failures: &mut Failures) {
+    failures.0.extend(facts.ops.misfits.iter().cloned());
+    one_at_a_time(facts, failures);
+    for op in &facts.ops.all {
+        names_the_lock_of_its_grant(facts, op, failures);
+        failures.unless(is_under_its_own_grant(facts, op), || {
+            format!("{} is under no grant of its process", op.id)
+        });
+    }
+    for write in facts.ops.with("write") {
+        carries_its_token(facts, write, failures);
+        failures.unless(facts.can_be_based(write), || {
+            format!(
+                "write {} is based on what its client cannot have read",
+                write.id
+            )
+        });
+    }
+    for op in facts
+        .ops
+        .of_clients()
+        .filter(|op| op.is("read") || op.is("write"))
+    {
+        tells_what_it_read_or_wrote(op, failures);
+    }
+    all_say_their_base_or_none(facts, failures);
+    for remark in remarks_of_grants(facts.history) {
+        failures.unless(is_of_a_grant(facts, remark), || {
+            format!("{remark} is of no grant of its process")
+        });
+    }
+    rows_are_of_writes(facts, failures);
+    rows_are_there_once(facts, failures);
+    rows_are_of_a_reading(facts, failures);
+    no_other_condition(facts, failures);
+    stalls_have_no_events(facts, failures);
+    who_waited_for_the_storage_had_asked(facts, failures);
+    all_have_tokens_or_none(facts, failures);
+}
+
+fn one_at_a_time(facts: &Facts, failures: &mut Failures) {
+    let kind = |op: &Op| match op.f {
+        "acquire" | "extend" | "release" | "held" => 1,
+        "read" | "write" => 2,
+        _ => 0,
+    };
+    let all: Vec<&Op> = facts.ops.of_clients().filter(|op| kind(op) > 0).collect();
+    for (place, one) in all.iter().enumerate() {
+        for other in &all[place + 1..] {
+            let same = one.process == other.process && kind(one) == kind(other);
+            let done = one.places.1.is_some_and(|end| end < other.places.0);
+            failures.unless(!same || done, || {
+                format!("{} and {} at a time", one.id, other.id)
+            });
+        }
+    }
+}
+
+fn names_the_lock_of_its_grant(facts: &Facts, op: &Op, failures: &mut Failures) {
+    if !["extend", "release", "held"].contains(&op.f) {
+        return;
+    }
+    let of_grant = op
+        .grant()
+        .and_then(|id| facts.ops.acquire(id)?.text("lock"));
+    let fits = match (op.text("lock"), of_grant) {
+        (Some(named), Some(lock)) => named == lock,
+        _ => true,
+    };
+    failures.unless(fits, || {
+        format!("{} names another lock than its grant's", op.id)
+    });
+}
+
+/// Whether somebody may have held a lock of whom the record does not tell.
+pub fn hides_holds(facts: &Facts) -> bool {
+    !facts.ops.misfits.is_empty()
+        || facts
+            .ops
+            .all
+            .iter()
+            .any(|op| !is_under_its_own_grant(facts, op))
+        || remarks_of_grants(facts.history).any(|remark| !is_of_a_grant(facts, remark))
+}
+
+fn is_under_its_own_grant(facts: &Facts, op: &Op) -> bool {
+    let is_act = ["read", "write", "work"].contains(&op.f);
+    let needs = match is_act {
+        true => has_lock(facts.history),
+        false => ["extend", "release"].contains(&op.f),
+    };
+    match op.grant() {
+        None => !needs,
+        Some(_) => own_acquire(&facts.ops, op).is_some_and(|acquire| {
+            let answered = acquire.places.1.is_some_and(|place| place < op.places.0);
+            match is_act {
+                true => answered && acquire.ok(),
+                false => !(answered && acquire.failed()),
+            }
+        }),
+    }
+}
+
+fn remarks_of_grants(history: &History) -> impl Iterator<Item = &Value> {
+    ["lost", "renewed"]
+        .into_iter()
+        .flat_map(|f| history.remarks_of(f))
+}
+
+fn is_of_a_grant(facts: &Facts, remark: &Value) -> bool {
+    let t = number(remark, "t").unwrap_or_default();
+    let acquire = number(remark, "grant").and_then(|id| facts.ops.acquire(id));
+    acquire.is_some_and(|acquire| {
+        Some(acquire.process) == text(remark, "process")
+            && acquire.start <= t
+            && !(acquire.failed() && acquire.last() <= t)
+    })
+}
+
+fn tells_what_it_read_or_wrote(op: &Op, failures: &mut Failures) {
+    let tells = !op.ok() || op.answer("version").is_u64();
+    failures.unless(tells, || format!("{} tells no version", op.id));
+    let tells = match op.is("write") {
+        true => op.text("value").is_some(),
+        false => !op.ok() || op.answer("value").is_string(),
+    };
+    failures.unless(tells, || format!("{} tells no value", op.id));
+}
+
+fn all_say_their_base_or_none(facts: &Facts, failures: &mut Failures) {
+    let says = |write: &Op| write.number("based_on").is_some();
+    let some_say = facts.ops.with("write").any(says);
+    for write in facts.ops.with("write") {
+        failures.unless(says(write) || !some_say, || {
+            format!("write {} is based on nothing, and others are not", write.id)
+        });
+    }
+}
+
+fn carries_its_token(facts: &Facts, write: &Op, failures: &mut Failures) {
+    let granted = facts
+        .grants
+        .iter()
+        .find(|grant| Some(grant.acquire.id) == write.grant())
+        .and_then(|grant| grant.token);
+    let fits = match write.number("token") {
+        Some(sent) => Some(sent) == granted,
+        None => !needs_tokens(facts),
+    };
+    failures.unless(fits, || {
+        format!("write {} lacks the token of its grant", write.id)
+    });
+}
+
+/// Version 1 has no `write_condition`; there the policies that fence need tokens.
+fn needs_tokens(facts: &Facts) -> bool {
+    let plan = facts.history.plan();
+    let is_fenced = text(plan, "policy").is_some_and(|policy| policy.starts_with("fenced"));
+    match facts.history.version() {
+        1 => is_fenced,
+        _ => text(plan, "write_condition") == Some("token"),
+    }
+}
+
+fn rows_are_of_writes(facts: &Facts, failures: &mut Failures) {
+    for row in &facts.storage.rows {
+        let write = facts
+            .ops
+            .with("write")
+            .find(|write| Some(write.id) == number(row.event, "op"));
+        let fits = write.is_some_and(|write| {
+            row.is_of(document(write))
+                && write.text("value") == text(row.event, "value")
+                && write.number("token") == number(row.event, "token")
+        });
+        failures.unless(fits, || {
+            format!("a row of the log is of no write: {}", row.event)
+        });
+    }
+}
+
+/// Each row is told within a reading of its document's log.
+fn rows_are_of_a_reading(facts: &Facts, failures: &mut Failures) {
+    for row in &facts.storage.rows {
+        let is_told_by = |log: &Op| {
+            let told = log.places.0..log.places.1.unwrap_or(usize::MAX);
+            told.contains(&row.place) && covers(log, text(row.event, "document"))
+        };
+        failures.unless(facts.ops.with("log").any(is_told_by), || {
+            format!("a row is of no reading of the log: {}", row.event)
+        });
+    }
+}
+
+fn no_other_condition(facts: &Facts, failures: &mut Failures) {
+    let condition = &facts.history.plan()["write_condition"];
+    let is_known = condition.is_null() || condition == "token" || facts.history.version() == 1;
+    failures.unless(is_known, || {
+        format!("the plan has a write condition that is not known: {condition}")
+    });
+}
+
+fn rows_are_there_once(facts: &Facts, failures: &mut Failures) {
+    for write in facts.ops.with("write") {
+        let rows = || {
+            facts
+                .storage
+                .rows
+                .iter()
+                .filter(|row| number(row.event, "op") == Some(write.id))
+        };
+        failures.unless(rows().count() < 2, || {
+            format!("the log has write {} twice", write.id)
+        });
+        failures.unless(
+            rows().all(|row| number(row.event, "t") >= Some(write.start)),
+            || format!("the log has write {} before it began", write.id),
+        );
+    }
+}
+
+/// The stalls that clients tell: the event, and when the stall began.
+fn stalls(history: &History) -> impl Iterator<Item = (&Value, u64)> {
+    history
+        .remarks_of("stall")
+        .filter(|stall| text(stall, "process").is_some_and(is_client))
+        .map(|stall| {
+            let end = number(stall, "t").unwrap_or_default();
+            let length = number(stall, "stalled_ns").unwrap_or_default();
+            (stall, end.saturating_sub(length))
+        })
+}
+
+fn is_on_the_storage(stall: &Value) -> bool {
+    stall["on"]
+        .as_array()
+        .is_some_and(|on| on.contains(&Value::from("storage")))
+}
+
+fn stalls_have_no_events(facts: &Facts, failures: &mut Failures) {
+    for (stall, from) in stalls(facts.history).filter(|(stall, _)| !is_on_the_storage(stall)) {
+        let process = text(stall, "process").unwrap_or_default();
+        let to = number(stall, "t").unwrap_or_default();
+        let is_within = |t: u64| from.saturating_add(5_000_000) < t && t < to;
+        let acts = events_of(facts.history, process)
+            .filter_map(|event| number(event, "t"))
+            .any(is_within);
+        failures.unless(!acts, || format!("{process} acts within its stall"));
+    }
+}
+
+fn who_waited_for_the_storage_had_asked(facts: &Facts, failures: &mut Failures) {
+    for (stall, from) in stalls(facts.history).filter(|(stall, _)| is_on_the_storage(stall)) {
+        let process = text(stall, "process").unwrap_or_default();
+        let place = facts.history.events.iter().position(|event| event == stall);
+        let is_in_flight = |op: &Op| {
+            op.process == process
+                && (op.is("read") || op.is("write"))
+                && op.start <= from
+                && Some(op.places.0) < place
+                && op.places.1.is_none_or(|done| Some(done) > place)
+        };
+        failures.unless(facts.ops.of_clients().any(is_in_flight), || {
+            format!("{process} was not waiting for the storage")
+        });
+    }
+}
+
+fn all_have_tokens_or_none(facts: &Facts, failures: &mut Failures) {
+    for one in facts.grants.iter().filter(|grant| grant.token.is_some()) {
+        for other in facts.grants.iter().filter(|other| other.lock == one.lock) {
+            failures.unless(other.token.is_some(), || {
+                format!("grant {} has no token, and others have", other.acquire.id)
+            });
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The hazards in force: of what struck, of stalls, and of work that takes long.
+
+use serde_json::{Value, json};
+
+use super::Facts;
+use super::faults::{Strike, hazards_of, step_back};
+use super::history::{FOREVER, History, host_of, is_client, is_server, number, text};
+use super::shown::is_shown;
+use super::spans::{Span, common, span};
+
+/// A hazard in force.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hazard {
+    /// Its name in contracts.
+    pub name: &'static str,
+    /// The host on which it is; `None` for all clients.
+    pub host: Option<String>,
+    /// When it is in force.
+    pub time: Span,
+    /// When it is in force for `progress`.
+    pub until_healed: Span,
+    /// Whether it is a recorded stall, and no fault.
+    pub is_stall: bool,
+    /// Whether it is shown; what is not touches only perhaps.
+    pub is_shown: bool,
+}
+
+/// Clients' and storage's hazards that explain why a belief went on.
+pub const HOLDS_UP: [&str; 3] = ["client-stopped", "work-held", "write-held"];
+
+/// All hazards in force: of faults, of the healing of clocks, of stalls, of several servers, and of work as long as the
+/// lease.
+pub fn in_force(facts: &Facts) -> Vec<Hazard> {
+    let mut all = Vec::new();
+    for strike in &facts.strikes {
+        let is_shown = is_shown(facts, strike);
+        for host in &strike.on {
+            hazards_of_strike(strike, host, is_shown, &mut all);
+        }
+    }
+    all.extend(facts.history.remarks_of("stall").filter_map(stall));
+    all.extend(of_several_servers(facts));
+    if work_is_long(facts.history) {
+        all.push(Hazard {
+            name: "work-held",
+            host: None,
+            time: span(0, FOREVER),
+            until_healed: span(0, FOREVER),
+            is_stall: false,
+            is_shown: true,
+        });
+    }
+    all
+}
+
+fn hazards_of_strike(strike: &Strike, host: &str, is_shown: bool, all: &mut Vec<Hazard>) {
+    let mut push = |name, time, until_healed| {
+        all.push(Hazard {
+            name,
+            host: Some(host.to_owned()),
+            time,
+            until_healed,
+            is_stall: false,
+            is_shown,
+        });
+    };
+    for name in hazards_of(&strike.does, host, strike.heals) {
+        push(name, strike.time_on(host), strike.time());
+        if let (Some(other), Some((start, end))) = (step_back(name), strike.healed) {
+            push(other, span(start, end), span(start, end));
+        }
+    }
+}
+
+/// The hazard that a recorded stall is.
+pub fn stall(event: &Value) -> Option<Hazard> {
+    let host = host_of(text(event, "process")?);
+    let of_storage = event["on"] == json!(["storage"]);
+    let stops = match of_storage && is_client(host) {
+        true => vec!["write-held"],
+        false => hazards_of(&[json!({"effect": "stops"})], host, true),
+    };
+    let end = number(event, "t")?;
+    let length = number(event, "stalled_ns")?;
+    let time = span(end.saturating_sub(length), end);
+    Some(Hazard {
+        name: stops.into_iter().find(|name| *name != "unforeseen")?,
+        host: Some(host.to_owned()),
+        time,
+        until_healed: time,
+        is_stall: true,
+        is_shown: true,
+    })
+}
+
+/// What is in force on two servers at once is foreseen by no contract.
+fn of_several_servers(facts: &Facts) -> Vec<Hazard> {
+    let all = of_each_server(facts);
+    let mut both = Vec::new();
+    for (place, one) in all.iter().enumerate() {
+        for other in all[place + 1..]
+            .iter()
+            .filter(|other| other.host != one.host)
+        {
+            both.extend(of_two_servers(one, other));
+        }
+    }
+    both
+}
+
+fn of_two_servers(one: &Hazard, other: &Hazard) -> Option<Hazard> {
+    let time = *common(&[one.time], &[other.time]).first()?;
+    let until_healed = common(&[one.until_healed], &[other.until_healed]);
+    Some(Hazard {
+        name: "unforeseen",
+        host: one.host.clone(),
+        time,
+        until_healed: until_healed.first().copied().unwrap_or(span(0, 0)),
+        is_stall: one.is_stall || other.is_stall,
+        is_shown: one.is_shown && other.is_shown,
+    })
+}
+
+/// Each fault on each of the lock's servers, and each stall of one, whatever it does there.
+fn of_each_server(facts: &Facts) -> Vec<Hazard> {
+    let mut all: Vec<Hazard> = facts
+        .history
+        .remarks_of("stall")
+        .filter_map(stall)
+        .collect();
+    for strike in &facts.strikes {
+        let is_shown = is_shown(facts, strike);
+        all.extend(strike.on.iter().map(|host| Hazard {
+            name: "unforeseen",
+            host: Some((*host).to_owned()),
+            time: strike.time_on(host),
+            until_healed: strike.time(),
+            is_stall: false,
+            is_shown,
+        }));
+    }
+    all.retain(|hazard| hazard.host.as_deref().is_some_and(is_server));
+    all
+}
+
+/// Whether the plan makes work about as long as the lease.
+pub fn work_is_long(history: &History) -> bool {
+    is_about_as_long_as_the_lease(history, planned_work(history))
+}
+
+/// How long the plan makes work, in nanoseconds.
+pub fn planned_work(history: &History) -> u64 {
+    number(&history.plan()["workload"], "work_ms").unwrap_or(0) * 1_000_000
+}
+
+/// Whether this is four fifths of the TTL or more.
+pub fn is_about_as_long_as_the_lease(history: &History, work: u64) -> bool {
+    work.saturating_mul(5) >= 4 * history.ttl()
+}

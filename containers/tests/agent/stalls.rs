@@ -1,0 +1,54 @@
+//! Stalls: an agent that stands still tells those who watch for that.
+
+use std::time::Duration;
+
+use containers::agent::Watch;
+use containers::agent::protocol::Notice;
+
+use crate::host::{Host, PATIENCE, command, scheduling, wait_until};
+
+/// The name of the thread that beats.
+const HEARTBEAT: &str = "heartbeat";
+
+const STANDSTILL: Duration = Duration::from_millis(100);
+
+fn next(watch: &mut Watch) -> Notice {
+    watch.next(PATIENCE).unwrap().expect("a notice comes")
+}
+
+#[test]
+fn a_standstill_is_told_with_its_length() {
+    let host = Host::start();
+    let mut watch = host.agent().watch_with_stalls().unwrap();
+    let mut told_of_it = || {
+        // The first may come before the heartbeat does.
+        host.stand_still(STANDSTILL);
+        let notice = watch.next(STANDSTILL).unwrap();
+        matches!(notice, Some(Notice::Stalled { at_ns, stalled_ns })
+            if stalled_ns >= STANDSTILL.as_nanos() as u64 && at_ns > stalled_ns)
+    };
+    wait_until("the stall is told", &mut told_of_it);
+}
+
+#[test]
+fn where_nobody_watches_for_stalls_none_is_told() {
+    let host = Host::start();
+    let mut watch = host.agent().watch().unwrap();
+    host.stand_still(STANDSTILL);
+    host.agent().start("client", command(&["true"])).unwrap();
+    assert!(matches!(next(&mut watch), Notice::Ended { .. }));
+}
+
+#[test]
+fn a_heartbeat_is_scheduled_as_servers_are_and_ends_with_its_watch() {
+    let host = Host::start();
+    let watch = host.agent().watch_with_stalls().unwrap();
+    wait_until("it beats", || host.scheduling_of(HEARTBEAT).is_some());
+    // This process has the scheduling that the agent was started with.
+    let usual = scheduling("/proc/self/stat");
+    assert_eq!(host.scheduling_of(HEARTBEAT), usual);
+    drop(watch);
+    wait_until("it beats no more", || {
+        host.scheduling_of(HEARTBEAT).is_none()
+    });
+}

@@ -1,0 +1,465 @@
+//! What others do in the middle of a run. Where they kill a server, a client, an agent or a container, it ends at once, says
+//! which host ended, and comes to no judgement. It tells a Docker that goes away, and goes on when its program is replaced.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use containers::agent::Agent;
+use histories::{Ending, Reader};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// How long it may take from the kill to the message.
+const TOLD_WITHIN: Duration = Duration::from_secs(5);
+
+/// No test waits longer for anything else: what takes so long will not come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A run that goes on for a minute before its plan kills the very hosts that are killed from outside here: a plan that
+/// names a host excuses nothing before its time.
+const LATER: &str = r#"
+summary = "goes on until its faults come, which they do late"
+ttl = "2s"
+
+[[fault]]
+fault = "crash"
+on = "s1"
+when = { after = "60s" }
+until = { lasts = "1s" }
+
+[[fault]]
+fault = "crash"
+on = "c1"
+when = { after = "60s" }
+until = { lasts = "1s" }
+"#;
+
+/// A run of ours, which does not outlive its test.
+struct Run {
+    child: Child,
+    said: Receiver<String>,
+    out: tempfile::TempDir,
+}
+
+impl Run {
+    fn start(lock: &str) -> Run {
+        Run::start_with(lock, |_| {})
+    }
+
+    /// With a change to the command.
+    fn start_with(lock: &str, change: impl FnOnce(&mut Command)) -> Run {
+        let out = tempfile::tempdir().unwrap();
+        let scenario = out.path().join("later.toml");
+        std::fs::write(&scenario, LATER).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
+        command
+            .args(["run", "--lock", lock, "--times", "3", "--format", "json"])
+            .arg("--out")
+            .arg(out.path().join("runs"))
+            .arg("--summary")
+            .arg(out.path().join("summary.md"))
+            .arg(&scenario)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        change(&mut command);
+        let mut child = command.spawn().unwrap();
+        let said = lines_of(child.stderr.take().unwrap());
+        Run { child, said, out }
+    }
+
+    /// Waits until clients write under locks: the run's history.
+    fn in_the_middle(&self) -> PathBuf {
+        let limit = Instant::now() + PATIENCE;
+        loop {
+            let history = history_under(&self.out.path().join("runs/later"));
+            let text = history.as_deref().map(std::fs::read_to_string);
+            let written = text.is_some_and(|text| {
+                text.is_ok_and(|text| text.contains(r#""type":"ok","f":"write""#))
+            });
+            if let Some(history) = history.filter(|_| written) {
+                return history;
+            }
+            let said: Vec<String> = self.said.try_iter().collect();
+            assert!(Instant::now() < limit, "nothing was written: {said:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// The container of a host.
+    fn container(&self, host: &str) -> String {
+        let listed = docker(&[
+            "ps",
+            "--format",
+            r#"{{.Label "fencepost.owner"}} {{.Names}}"#,
+        ]);
+        let owner = format!("{}:", self.child.id());
+        let name = listed.lines().find_map(|line| {
+            let name = line.strip_prefix(&owner)?.split(' ').nth(1)?;
+            name.ends_with(&format!("-{host}")).then(|| name.to_owned())
+        });
+        name.unwrap_or_else(|| panic!("no container of {host} in:\n{listed}"))
+    }
+
+    /// Waits for what is said of a host's end; all that was said with it.
+    fn told_of(&self, host: &str) -> String {
+        let needle = format!("host {host} ended: ");
+        let limit = Instant::now() + TOLD_WITHIN;
+        let mut said = String::new();
+        while !said.contains(&needle) {
+            match self
+                .said
+                .recv_timeout(limit.saturating_duration_since(Instant::now()))
+            {
+                Ok(line) => said.push_str(&(line + "\n")),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    panic!("`{needle}` was not said within {TOLD_WITHIN:?}, but:\n{said}")
+                }
+            }
+        }
+        said
+    }
+
+    /// Waits for the end: exit status, standard output, and the rest of standard error.
+    fn ended(&mut self) -> (Option<i32>, String, String) {
+        let mut printed = String::new();
+        let mut stdout = self.child.stdout.take().unwrap();
+        stdout.read_to_string(&mut printed).unwrap();
+        let status = self.child.wait().unwrap();
+        let said: Vec<String> = self.said.iter().collect();
+        (status.code(), printed, said.join("\n"))
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        // Asked to end, it removes what it has started; it has ended already in most cases.
+        let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGTERM);
+        let _ = self.child.wait();
+    }
+}
+
+fn lines_of(stderr: ChildStderr) -> Receiver<String> {
+    let (tell, said) = mpsc::channel();
+    std::thread::spawn(move || {
+        let lines = BufReader::new(stderr).lines().map_while(Result::ok);
+        // The test has ended where nobody hears.
+        let _ = lines.map(|line| tell.send(line)).find(Result::is_err);
+    });
+    said
+}
+
+fn history_under(scenario: &Path) -> Option<PathBuf> {
+    let runs = std::fs::read_dir(scenario).ok()?.flatten();
+    runs.map(|run| run.path().join("history.jsonl"))
+        .find(|history| history.is_file())
+}
+
+fn docker(arguments: &[&str]) -> String {
+    let output = Command::new("docker").args(arguments).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "docker {arguments:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// How somebody else ends something of a host.
+#[derive(Clone, Copy, Debug)]
+enum Blow {
+    /// SIGKILL to its server or client.
+    Process,
+    /// SIGTERM to it: it ends in good order.
+    Asked,
+    /// SIGKILL to one of the processes that its server has started.
+    Child,
+    /// SIGKILL to its agent, from outside the container.
+    Agent,
+    /// `docker kill`.
+    Kill,
+    /// `docker rm -f`.
+    Remove,
+}
+
+/// Strikes; false where only root could.
+fn strike(container: &str, host: &str, blow: Blow) -> bool {
+    match blow {
+        Blow::Process | Blow::Asked | Blow::Child => {
+            let process = if host.starts_with('c') {
+                "client"
+            } else {
+                "server"
+            };
+            let site = container.trim_end_matches(&format!("-{host}"));
+            let socket = format!("/tmp/{site}/hosts/{host}/{host}.sock");
+            let mut agent = Agent::connect(Path::new(&socket)).unwrap();
+            let pid = agent.look(process).unwrap().pid.unwrap();
+            let command = match blow {
+                Blow::Asked => format!("kill -15 {pid}"),
+                // Fields 1 and 4 of `stat` are a process's own id and its parent's.
+                Blow::Child => format!(
+                    "cat /proc/[0-9]*/stat | while read own name state parent rest; do \
+                     if [ $parent = {pid} ]; then kill -9 $own; break; fi; done"
+                ),
+                _ => format!("kill -9 {pid}"),
+            };
+            docker(&["exec", container, "sh", "-c", &command]);
+        }
+        Blow::Agent => {
+            let pid = docker(&["inspect", "--format", "{{.State.Pid}}", container]);
+            let pid = Pid::from_raw(pid.trim().parse().unwrap());
+            return kill(pid, Signal::SIGKILL).is_ok();
+        }
+        Blow::Kill => drop(docker(&["kill", container])),
+        Blow::Remove => drop(docker(&["rm", "--force", container])),
+    }
+    true
+}
+
+/// Runs a lock, strikes one of its hosts in the middle, and sees that it is told and judged as it has to be.
+fn expect_the_end_of(lock: &str, host: &str, blow: Blow, how: &str) {
+    let mut run = Run::start(lock);
+    let history = run.in_the_middle();
+    let summary = run.out.path().join("summary.md");
+    let container = run.container(host);
+    if !strike(&container, host, blow) {
+        eprintln!("skipped: only root can kill an agent from outside");
+        return;
+    }
+    let what = format!("{lock}, {host}, {blow:?}");
+    let told = run.told_of(host);
+    assert!(told.contains(how), "{what}:\n{told}");
+    for word in ["kept", "BROKEN", "bug of fencepost"] {
+        assert!(!told.contains(word), "{what}: `{word}` in:\n{told}");
+    }
+    let (status, printed, rest) = run_to_end(&mut run, &history, host);
+    assert_eq!(status, Some(69), "{what}:\n{told}{rest}");
+    let judged: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    let verdict = std::fs::read(history.with_file_name("verdict.json")).unwrap();
+    let verdict: serde_json::Value = serde_json::from_slice(&verdict).unwrap();
+    assert_eq!(verdict["outcome"], "unknown", "{what}");
+    assert_eq!(judged, serde_json::json!([verdict]), "{what}");
+    let checked = Command::new(env!("CARGO_BIN_EXE_fencepost"))
+        .args(["check", "--format", "json"])
+        .arg(&history)
+        .output()
+        .unwrap();
+    let again: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
+    assert_eq!(checked.status.code(), Some(2), "{what}: {again}");
+    assert_eq!(again[0]["outcome"], "unknown", "{what}: {again}");
+    let summary = std::fs::read_to_string(summary).unwrap();
+    for counted in [
+        "# Fencepost: 1 of ",
+        ", 1 unknown, ",
+        ", 0 kept, ",
+        " not run; ",
+        "❔ unknown 1 of 3 ",
+    ] {
+        assert!(summary.contains(counted), "{what}: {summary}");
+    }
+    assert!(!rest.contains("ended: "), "{what}: said twice:\n{rest}");
+}
+
+/// Waits for the end of a run that is told by then; its history must tell it too.
+fn run_to_end(run: &mut Run, history: &Path, host: &str) -> (Option<i32>, String, String) {
+    let text = std::fs::read_to_string(history).unwrap();
+    let exit = text.lines().find(|line| {
+        line.contains(r#""f":"exit""#) && line.contains(&format!(r#""process":"{host}""#))
+    });
+    assert!(exit.is_some(), "{host}: its end is not in the history");
+    let mut events = Reader::open(history).unwrap();
+    while events.next().unwrap().is_some() {}
+    let ending = events.ending();
+    assert!(
+        !matches!(ending, None | Some(Ending::Truncated { .. })),
+        "{host}: {ending:?}"
+    );
+    run.ended()
+}
+
+const SIGNAL: &str = "ended (signal 9), and no fault of the plan did that";
+
+#[test]
+fn a_server_that_is_killed_ends_the_run_on_every_topology() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    for lock in ["redis-token", "redlock", "etcd-lease", "postgres-lease"] {
+        expect_the_end_of(lock, "s1", Blow::Process, SIGNAL);
+        expect_the_end_of(lock, "storage", Blow::Process, SIGNAL);
+    }
+}
+
+#[test]
+fn a_server_that_is_told_to_end_or_loses_a_process_ends_the_run() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let by_itself = |how: &str| SIGNAL.replace("signal 9", how);
+    expect_the_end_of("redis-token", "s1", Blow::Asked, &by_itself("exit 0"));
+    for host in ["s1", "storage"] {
+        expect_the_end_of("postgres-lease", host, Blow::Child, &by_itself("exit 1"));
+    }
+}
+
+#[test]
+fn a_client_that_is_killed_ends_the_run_though_the_plan_kills_it_later() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    for lock in ["redis-token", "redlock", "etcd-lease", "postgres-lease"] {
+        expect_the_end_of(lock, "c1", Blow::Process, SIGNAL);
+    }
+    expect_the_end_of("redis-token", "c2", Blow::Process, SIGNAL);
+    let asked = SIGNAL.replace("signal 9", "exit 0");
+    expect_the_end_of("redis-token", "c1", Blow::Asked, &asked);
+}
+
+#[test]
+fn a_container_that_goes_ends_the_run_on_every_topology() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let killed = "its agent is gone, and its container ended with status 137";
+    // Docker may be about to remove it when it is asked.
+    let removed = "its agent is gone, and its container ";
+    expect_the_end_of("redis-token", "s1", Blow::Kill, killed);
+    expect_the_end_of("redlock", "s2", Blow::Remove, removed);
+    expect_the_end_of("etcd-lease", "s3", Blow::Kill, killed);
+    expect_the_end_of("postgres-lease", "storage", Blow::Remove, removed);
+    expect_the_end_of("redis-token", "c1", Blow::Kill, killed);
+    expect_the_end_of("redis-token", "c2", Blow::Remove, removed);
+}
+
+#[test]
+fn an_agent_that_is_killed_ends_the_run() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    for host in ["s1", "storage", "c1"] {
+        expect_the_end_of("redis-token", host, Blow::Agent, "its agent is gone");
+    }
+}
+
+/// A way to Docker that can break.
+struct Way {
+    folder: tempfile::TempDir,
+    passing: Arc<Mutex<Vec<UnixStream>>>,
+}
+
+impl Way {
+    fn open() -> Way {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join("docker.sock")).unwrap();
+        let passing = Arc::new(Mutex::new(Vec::new()));
+        let way = passing.clone();
+        std::thread::spawn(move || {
+            for ours in listener.incoming().map_while(Result::ok) {
+                let docker = UnixStream::connect("/var/run/docker.sock").unwrap();
+                for (from, to) in [(&ours, &docker), (&docker, &ours)] {
+                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    std::thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Write);
+                    });
+                }
+                way.lock().unwrap().extend([ours, docker]);
+            }
+        });
+        Way { folder, passing }
+    }
+
+    fn address(&self) -> String {
+        format!("unix://{}/docker.sock", self.folder.path().display())
+    }
+
+    fn breaks(self) {
+        self.folder.close().unwrap();
+        for stream in self.passing.lock().unwrap().iter() {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+}
+
+#[test]
+fn docker_that_goes_away_in_the_middle_is_told_once_with_what_to_do() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let way = Way::open();
+    let mut run = Run::start_with("redis-token", |command| {
+        command.env("DOCKER_HOST", way.address());
+    });
+    run.in_the_middle();
+    let container = run.container("s1");
+    way.breaks();
+    assert!(strike(&container, "s1", Blow::Kill));
+    let told = run.told_of("s1");
+    assert!(
+        told.contains("its agent is gone, and Docker does not say why"),
+        "{told}"
+    );
+    let (status, _, rest) = run.ended();
+    assert_eq!(status, Some(69), "{told}{rest}");
+    let said = told + &rest;
+    assert_eq!(
+        said.matches("no Docker daemon answers").count(),
+        1,
+        "{said}"
+    );
+    assert_eq!(
+        said.matches("`fencepost clean` removes it").count(),
+        1,
+        "{said}"
+    );
+    let clean = Command::new(env!("CARGO_BIN_EXE_fencepost"))
+        .arg("clean")
+        .output();
+    assert!(clean.unwrap().status.success());
+    let left = docker(&[
+        "ps",
+        "--all",
+        "--filter",
+        &format!("name={container}"),
+        "--quiet",
+    ]);
+    assert_eq!(left, "", "`clean` left the container");
+}
+
+#[test]
+fn a_program_that_is_replaced_in_the_middle_goes_on_as_it_was_started() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("fencepost");
+    std::fs::copy(env!("CARGO_BIN_EXE_fencepost"), &program).unwrap();
+    // Two sites, one after the other: the second is started when the program is another by its path.
+    let mut child = Command::new(&program)
+        .args([
+            "run",
+            "no-fault",
+            "--lock",
+            "redis-token",
+            "--lock",
+            "postgres-lease",
+        ])
+        .args(["--policy", "fenced", "--times", "1", "--jobs", "1", "--out"])
+        .arg(folder.path().join("runs"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = lines_of(child.stderr.take().unwrap());
+    assert!(said.recv_timeout(PATIENCE).is_ok(), "it does not begin");
+    std::fs::remove_file(&program).unwrap();
+    std::fs::write(&program, "another").unwrap();
+    let status = child.wait().unwrap();
+    let said: Vec<String> = said.iter().collect();
+    assert_eq!(status.code(), Some(0), "{}", said.join("\n"));
+}
