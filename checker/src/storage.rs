@@ -23,9 +23,9 @@ pub(crate) struct Accepted {
 pub(crate) struct StorageOrder {
     /// By document and version. A write stands here twice only if the storage took it twice.
     pub(crate) accepted: Vec<Accepted>,
-    /// By write: whether the log has it.
+    /// By write: whether the log has a row of it, of whichever document.
     pub(crate) logged: Vec<bool>,
-    /// By write: the version as which the log has it first.
+    /// By write: the version as which the log of its document has it first.
     logged_as: Vec<Option<u64>>,
     /// By log row: the write, or [`NONE`] if no client began it.
     pub(crate) log_writes: Vec<u32>,
@@ -74,6 +74,12 @@ impl StorageOrder {
             self.logged_as[accepted.write as usize]
                 .is_none_or(|version| version == accepted.version)
         })
+    }
+
+    /// Whether nothing tells as which version a write was accepted, neither the log nor its client.
+    pub(crate) fn made_no_known_version(&self, record: &Record, write: u32) -> bool {
+        let told = record.writes[write as usize].version;
+        told.is_none() && self.logged_as[write as usize].is_none()
     }
 
     /// Whether any log was read to its end.
@@ -169,7 +175,7 @@ impl StorageOrder {
     fn settle(&mut self, record: &Record, flaws: &mut Flaws) {
         let mut open = Vec::new();
         for (row, write) in record.writes.iter().enumerate() {
-            if !write.call.ok() && !self.logged[row] {
+            if !write.call.ok() && self.logged_as[row].is_none() {
                 open.push(row as u32);
             } else if write.call.ok() && write.version.is_none() {
                 flaws.note(Flaw::NoVersion, || {

@@ -22,7 +22,8 @@ mod judge;
 fuzz_target!(init: fencepost_fuzz::one_thread(), |bytes: &[u8]| {
     if let Some((forged, edits)) = forger::forge_by(bytes) {
         // What the judge does not call holding and the checker calls kept is a difference, too.
-        let found = differences::differences(&forged.text());
-        assert!(found.is_empty(), "{edits:?}: {found:#?}");
+        let text = forged.text();
+        let found = differences::differences(&text);
+        assert!(found.is_empty(), "{edits:?}: {found:#?}\nof this history:\n{text}");
     }
 });

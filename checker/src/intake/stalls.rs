@@ -1,6 +1,6 @@
 //! The times in which somebody stood still, or was kept waiting by the storage.
 
-use histories::{Event, Role, STORAGE, host_of};
+use histories::{Event, NEMESIS, Role, STORAGE, host_of};
 
 use super::Intake;
 use crate::assumptions::Flaw;
@@ -13,7 +13,15 @@ impl Intake {
     pub(super) fn stall(&mut self, event: &Event<'_>) {
         let from = event.t.saturating_sub(event.stalled_ns.unwrap_or_default());
         match Role::of(host_of(&event.process)) {
-            Some(Role::Client) => {
+            Some(role @ (Role::Server | Role::Storage)) => self.record.host_stalls.push(HostStall {
+                host: host_of(&event.process).to_owned(),
+                role,
+                from,
+                until: event.t,
+            }),
+            None if event.process == NEMESIS => {}
+            // Who is no client of any plan may have asked for locks like one.
+            Some(Role::Client) | None => {
                 let mut hosts = event.on.iter().flatten();
                 if hosts.any(|host| host == STORAGE) {
                     self.wait(event, from);
@@ -21,13 +29,6 @@ impl Intake {
                     self.stall_of_client(event, from);
                 }
             }
-            Some(role) => self.record.host_stalls.push(HostStall {
-                host: host_of(&event.process).to_owned(),
-                role,
-                from,
-                until: event.t,
-            }),
-            None => {}
         }
     }
 

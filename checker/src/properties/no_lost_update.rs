@@ -25,14 +25,6 @@ pub(super) const PROPERTY: Property = Property {
     judge,
 };
 
-/// Who writes: a grant, or a process that writes without one.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Writer {
-    /// By its acquire's operation.
-    Grant(u64),
-    Process(u32),
-}
-
 fn judge(case: &Case<'_>, cuts: &Cuts) -> Finding {
     let record = case.record;
     // One that is based on what its client cannot have read shows that the record is at fault, not the storage.
@@ -95,12 +87,11 @@ fn is_excused(record: &Record, cuts: &Cuts, accepted: Accepted, other: Accepted)
         || cuts.leave_aside(replaced.grant, replaced.call.op, at)
 }
 
-fn writer(record: &Record, write: u32) -> Writer {
+/// Who writes: a process, with the acquire that it names, if it names one. What names another process's grant is not of it.
+fn writer(record: &Record, write: u32) -> (u32, Option<u64>) {
     let write = &record.writes[write as usize];
-    match record.acquire(write.grant) {
-        Some(acquire) => Writer::Grant(acquire.call.op),
-        None => Writer::Process(write.call.process),
-    }
+    let acquire = record.acquire(write.grant);
+    (write.call.process, acquire.map(|acquire| acquire.call.op))
 }
 
 fn describe(record: &Record, accepted: Accepted, other: Accepted) -> Witness {

@@ -111,18 +111,25 @@ pub fn heals(fault: &Value) -> bool {
         .any(|field| !until[field].is_null())
 }
 
-/// What a planned or injected fault does; in version 1 its name says so.
+/// What a planned or injected fault does. In version 1 the name of the planned one says so, and events do not.
 pub fn effects(history: &History, fault: &Value) -> Vec<Value> {
     if history.version() > 1 {
         return fault["does"].as_array().cloned().unwrap_or_default();
     }
-    let with = match number(fault, "step").filter(|_| !fault["t"].is_null()) {
+    let is_event = !fault["t"].is_null();
+    let planned = match number(fault, "step").filter(|_| is_event) {
         Some(step) => history
             .planned()
             .get(step as usize)
-            .map_or(&Value::Null, |f| &f["with"]),
-        None => &fault["with"],
+            .filter(|planned| planned["fault"] == fault["fault"]),
+        None => Some(fault).filter(|_| !is_event),
     };
+    planned.map(by_name).unwrap_or_default()
+}
+
+/// What the faults of version 1 do.
+fn by_name(fault: &Value) -> Vec<Value> {
+    let with = &fault["with"];
     match text(fault, "fault") {
         Some("pause") => vec![json!({"effect": "stops"})],
         Some("crash") => vec![json!({"effect": "kills"})],
