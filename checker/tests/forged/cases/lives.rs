@@ -42,6 +42,23 @@ fn clients_are_those_of_the_plan_and_live_one_life_after_the_other() {
 }
 
 #[test]
+fn who_is_no_client_and_stalls_after_its_end_acted_after_its_death() {
+    let stalls = |t: u64| {
+        tale(
+            "101 x1 1 invoke acquire lock=L ttl_ms=100
+             102 x1 1 ok acquire validity=201
+             103 c2 20 invoke acquire lock=L ttl_ms=100
+             104 c2 20 ok acquire validity=203
+             120 x1 0 info exit",
+        )
+        .and(json!({"t": t, "process": "x1", "op": 0, "type": "info", "f": "stall", "stalled_ns": 1000}))
+        .outcome("exclusive-belief")
+    };
+    assert_eq!(stalls(110_000_000), "violated");
+    assert_eq!(stalls(130_000_000), "unknown");
+}
+
+#[test]
 fn who_was_killed_is_gone_when_that_is_shown() {
     let killed = |exit: u64| {
         tale("500 c1.2 1 invoke acquire lock=L ttl_ms=100\n501 c1.2 1 ok acquire validity=600\n502 c1.2 2 invoke release lock=L grant=1\n503 c1.2 2 ok release")

@@ -166,23 +166,34 @@ fn an_event_counts_once_all_earlier_faults_were_asked_for() {
     second(430 * MS + 1).assert_fails("inject 10 was not asked for when its trigger came");
 }
 
+/// The same with this fault, as version 1 tells it.
+fn stepped_in_version_1(name: &str) -> Tale {
+    stepped()
+        .header(|header| {
+            header["fencepost"] = 1.into();
+            header["plan"]["faults"][0]["fault"] = name.into();
+            header["plan"]["faults"][0]["with"] = json!({"step_ms": 3000});
+        })
+        .events(|e| e["process"] == "nemesis", |e| e["fault"] = name.into())
+        .events(inject("ok"), |e| {
+            e["evidence"] = json!({"measured_step_ms": 3000})
+        })
+}
+
 #[test]
 fn in_version_1_a_faults_name_alone_says_what_it_does() {
-    let named = |name: &str| {
-        stepped()
-            .header(|header| {
-                header["fencepost"] = 1.into();
-                header["plan"]["faults"][0]["fault"] = name.into();
-                header["plan"]["faults"][0]["with"] = json!({"step_ms": 3000});
-            })
-            .events(|e| e["process"] == "nemesis", |e| e["fault"] = name.into())
-            .events(inject("ok"), |e| {
-                e["evidence"] = json!({"measured_step_ms": 3000})
-            })
-            .says(MUTEX)
-            .1
+    let class = |name: &str| stepped_in_version_1(name).says(MUTEX).1;
+    assert_eq!(class("clock-step"), "limit-shown");
+    assert_eq!(class("another"), "unspecified");
+    assert_eq!(class("pause"), "broken");
+}
+
+#[test]
+fn in_version_1_what_nobody_planned_does_nobody_knows_what() {
+    let unplanned = |name: &str| {
+        let tale = stepped_in_version_1(name);
+        tale.header(|header| header["plan"]["faults"] = json!([]))
     };
-    assert_eq!(named("clock-step"), "limit-shown");
-    assert_eq!(named("another"), "unspecified");
-    assert_eq!(named("pause"), "broken");
+    assert_eq!(unplanned("clock-step").says(MUTEX).1, "unspecified");
+    assert_eq!(unplanned("pause").says(MUTEX).1, "unspecified");
 }

@@ -108,6 +108,36 @@ fn the_log_tells_of_a_write_whose_answer_was_lost() {
     assert_eq!(lost_answer.outcome("document"), "holds");
 }
 
+/// A write of unknown outcome that a read returned as version 2, and how the log tells of it.
+fn read_and_logged(row: &str, ends: &str) -> Tale {
+    under_two_grants(&format!(
+        "140 c1 4 invoke write grant=1 document=D value=x
+         141 c1 4 info write
+         130 c2 22 invoke write grant=20 document=D value=y
+         131 c2 22 ok write document=D version=1
+         150 c2 23 invoke read grant=20 document=D
+         151 c2 23 ok read document=D version=2 value=x
+         300 storage 800 invoke log document=D
+         301 storage 22 ok accepted document=D version=1 value=y
+         302 storage 4 ok accepted {row} value=x
+         303 storage 800 {ends} log entries=2"
+    ))
+}
+
+#[test]
+fn a_row_of_another_document_tells_nothing_of_a_write() {
+    let (of_it, of_another) = ("document=D version=2", "document=E version=2");
+    let said = |row| read_and_logged(row, "fail").outcome("no-stale-write");
+    assert_eq!((said(of_it), said(of_another)), ("violated", "violated"));
+}
+
+#[test]
+fn a_write_that_the_log_has_made_no_other_version() {
+    let said = |row| read_and_logged(row, "fail").outcome("document");
+    assert_eq!(said("document=D version=9"), "violated");
+    assert_eq!(said("document=E version=9"), "unknown");
+}
+
 #[test]
 fn an_update_is_lost_where_another_grant_s_write_came_between() {
     let based_on = |base: u64| {
@@ -128,6 +158,17 @@ fn an_update_is_lost_where_another_grant_s_write_came_between() {
     not_there.assert_fails("write 22 is based on what its client cannot have read");
     assert_eq!(not_there.outcome("no-lost-update"), "unknown");
     assert_eq!(not_there.outcome("document"), "unknown");
+}
+
+#[test]
+fn a_write_under_another_process_s_grant_is_none_of_that_grant_s() {
+    let written = under_two_grants(
+        "130 c1 4 invoke write grant=20 document=D value=x based_on=0
+         131 c1 4 ok write document=D version=1
+         140 c2 22 invoke write grant=20 document=D value=y based_on=0
+         141 c2 22 ok write document=D version=2",
+    );
+    assert_eq!(written.outcome("no-lost-update"), "violated");
 }
 
 #[test]
