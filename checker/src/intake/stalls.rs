@@ -19,15 +19,18 @@ impl Intake {
                 from,
                 until: event.t,
             }),
-            None if event.process == NEMESIS => {}
-            // Who is no client of any plan may have asked for locks like one.
-            Some(Role::Client) | None => {
+            Some(Role::Client) => {
                 let mut hosts = event.on.iter().flatten();
                 if hosts.any(|host| host == STORAGE) {
                     self.wait(event, from);
                 } else {
                     self.stall_of_client(event, from);
                 }
+            }
+            None if event.process == NEMESIS => {}
+            // Who is no client by its name may act like one. What it says of itself is a sign of life and no more.
+            None => {
+                self.process(event);
             }
         }
     }
