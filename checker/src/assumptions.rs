@@ -145,6 +145,8 @@ pub(crate) fn failures(assumed: &Assumed<'_>, flaws: Flaws) -> Vec<String> {
     if record.operations == 0 {
         failures.push("no client did anything".to_owned());
     }
+    // Whatever else is wrong often follows from these.
+    failures.extend(processes::ended_by_others(record, faults));
     failures.extend(flaws.sentences());
     failures.extend(faults.failures());
     if assumed.seal != Seal::Cut {

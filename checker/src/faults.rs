@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::contract::stays;
 use crate::error::Error;
-use crate::operations::{Completion, Death, NEVER};
+use crate::operations::{Completion, Death, NEVER, Process};
 use crate::verdict::FaultReport;
 
 pub(crate) use lives::Blow;
@@ -314,6 +314,7 @@ impl Faults {
             let planned = act.step.is_some_and(|step| step < self.planned.len());
             let until = self.healing(act).map_or(NEVER, |heal| heal.completed);
             planned
+                && act.completion != Completion::Fail
                 && act.is_on(host)
                 && self.does(act).iter().any(Effect::is_deadly)
                 && (act.invoked..=until).contains(&at)
@@ -325,6 +326,17 @@ impl Faults {
         self.injections
             .iter()
             .any(|act| self.explains_death(host, act.invoked))
+    }
+
+    /// When and how a client's process on this host ended first that nobody asked to end, and that no fault explains.
+    pub(crate) fn end_by_others<'p>(
+        &self,
+        host: &str,
+        process: &'p Process,
+    ) -> Option<(u64, &'p str)> {
+        let (at, how) = process.odd_exit.as_ref()?;
+        let killed = !process.crashes.is_empty() && self.killed(host);
+        (!killed).then_some((*at, how.as_str()))
     }
 
     fn lasts_to_the_end(&self, injection: &Act) -> bool {

@@ -92,6 +92,7 @@ impl Hazards {
                 windows.push(stall(Hazard::WriteHeld, Some(host), from, until));
             }
         }
+        windows.extend(ends_by_others(record, faults));
         for stood in &record.host_stalls {
             let hazards = hazards_of(&Effect::of(Deed::Stops), Some(stood.role), true);
             let windows_of_all = hazards
@@ -145,10 +146,7 @@ impl Hazards {
             }
             let host = host_of(record.names.text(acquire.call.process));
             let lifetime = grants.lifetime(record, grant);
-            let touched = others
-                .iter()
-                .filter_map(|window| window.touches(host, lifetime));
-            let mut cut = touched.min().unwrap_or(NEVER);
+            let mut cut = first_on(&others, host, lifetime).unwrap_or(NEVER);
             if acquire.granted() && grants.was_outlived(grant) {
                 cut = cut.min(self.cut_of_late(record, grants, grant, &late, &excuses, perhaps));
             }
@@ -165,10 +163,8 @@ impl Hazards {
             let host = host_of(record.names.text(call.process));
             let undead = record.processes[call.process as usize].outlives_its_death();
             let lifetime = (call.invoked, until);
-            let touched = others
-                .iter()
-                .filter_map(|window| window.touches(host, lifetime));
-            let cut = if undead { Some(0) } else { touched.min() };
+            let touched = || first_on(&others, host, lifetime);
+            let cut = if undead { Some(0) } else { touched() };
             (call.op, cut.unwrap_or(NEVER))
         });
         Cuts::new(of_grants.collect(), of_acts, Some(excuse))
@@ -196,15 +192,19 @@ impl Hazards {
         let mut about = waits.as_work(acquire, grant, lifetime, self.plan);
         for window in late.iter().filter(|window| window.is_on(host, lifetime)) {
             let (start, end) = (window.from.max(lifetime.0), window.until.min(lifetime.1));
-            let held = |(start, end)| HeldUp {
+            let held = |began, (start, end)| HeldUp {
                 hazard: window.hazard,
                 is_shown: window.is_shown,
+                began,
                 start,
                 end,
             };
             match window.hazard {
-                Hazard::WriteHeld => about.extend(waits.within(grant, start, end).map(held)),
-                _ => about.push(held((start, end))),
+                Hazard::WriteHeld => {
+                    let waited = waits.within(grant, start, end);
+                    about.extend(waited.map(|wait| held(wait.0, wait)));
+                }
+                _ => about.push(held(window.from, (start, end))),
             }
         }
         let valid_until = grants.valid_until[grant as usize];
@@ -220,7 +220,7 @@ impl Hazards {
             let touched = about
                 .iter()
                 .filter(|held| excuses(held.hazard, is_shown && held.is_shown));
-            touched.map(|held| held.start).min().unwrap_or(NEVER)
+            touched.map(|held| held.began).min().unwrap_or(NEVER)
         } else if perhaps {
             valid_until
         } else {
@@ -246,12 +246,29 @@ impl Window {
         let here = self.host.as_deref().is_none_or(|own| own == host);
         here && self.from <= until && from <= self.until
     }
+}
 
-    /// When it first touches such a lifetime, if it does.
-    fn touches(&self, host: &str, lifetime: (u64, u64)) -> Option<u64> {
-        let touches = self.is_on(host, lifetime);
-        touches.then_some(self.from.max(lifetime.0))
-    }
+/// When the first of these began that is about in a lifetime of a client on this host. They are in the order in which they
+/// began.
+fn first_on(windows: &[&Window], host: &str, lifetime: (u64, u64)) -> Option<u64> {
+    let first = windows.iter().find(|window| window.is_on(host, lifetime))?;
+    Some(first.from)
+}
+
+/// Who ends something on a host may do more there, of which no contract speaks.
+fn ends_by_others(record: &Record, faults: &Faults) -> Vec<Window> {
+    let of_hosts = record
+        .host_exits
+        .iter()
+        .filter(|(host, at, _)| !faults.explains_death(host, *at))
+        .map(|(_, at, _)| window(Hazard::Unforeseen, None, *at, NEVER));
+    let processes = record.processes.iter().enumerate();
+    let of_clients = processes.filter_map(|(number, process)| {
+        let host = host_of(record.names.text(number as u32));
+        let (at, _) = faults.end_by_others(host, process)?;
+        Some(window(Hazard::Unforeseen, Some(host), at, NEVER))
+    });
+    of_hosts.chain(of_clients).collect()
 }
 
 fn window(hazard: Hazard, host: Option<&str>, from: u64, until: u64) -> Window {

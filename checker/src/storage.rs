@@ -170,14 +170,16 @@ impl StorageOrder {
         self.accepted.dedup();
     }
 
-    /// Sorts out the writes that neither a reply nor a row of the log says were accepted. A complete log says that they
-    /// were not. A read may have returned the value of one: it was then, whatever the reply and the log say.
+    /// Sorts out the writes of which neither a reply nor a row of the log says as which version they were accepted. A
+    /// complete log says that they were not. A read may have returned the value of one: it was then, whatever the reply
+    /// and the log say.
     fn settle(&mut self, record: &Record, flaws: &mut Flaws) {
         let mut open = Vec::new();
         for (row, write) in record.writes.iter().enumerate() {
-            if !write.call.ok() && self.logged_as[row].is_none() {
+            if self.made_no_known_version(record, row as u32) {
                 open.push(row as u32);
-            } else if write.call.ok() && write.version.is_none() {
+            }
+            if write.call.ok() && write.version.is_none() {
                 flaws.note(Flaw::NoVersion, || {
                     format!(
                         "write {} was accepted and returned no version",
@@ -210,7 +212,7 @@ impl StorageOrder {
         values.any(|written| written == value || written == NONE)
     }
 
-    /// The writes of no known acceptance whose value a read returned, as versions that no other write of it made.
+    /// The writes of no known version whose value a read returned, as versions that no other write of it made.
     fn seen_by_reads(&self, record: &Record, open: &[u32]) -> Vec<Accepted> {
         // A value that two of them share settles neither.
         let mut candidates: Map<(u32, u32), u32> = Map::default();

@@ -5,6 +5,7 @@ mod ends;
 mod real_time;
 mod servers;
 mod start;
+mod touched;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -27,7 +28,7 @@ use crate::{Engine, Error, RuntimeDirectory, Which, sweep, sweep_blocking};
 const STATE_WITHIN: Duration = Duration::from_secs(1);
 const STATE_PAUSE: Duration = Duration::from_millis(20);
 
-pub use ends::{End, Ends, Stall};
+pub use ends::{End, Ended, Ends, Stall};
 
 /// The name under which a client host's agent knows the client.
 pub const CLIENT: &str = "client";
@@ -165,6 +166,8 @@ pub struct Site {
     pub timings: Vec<(&'static str, Duration)>,
     /// The ends of what the hosts run.
     pub ends: Ends,
+    /// What tells of those that no agent can tell of.
+    _following: Option<touched::Following>,
     /// Sockets, and the program that hosts start.
     runtime: Option<RuntimeDirectory>,
     /// What hosts share with us.

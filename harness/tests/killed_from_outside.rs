@@ -1,5 +1,5 @@
-//! What others do in the middle of a run. Where they kill a server, a client, an agent or a container, it ends at once, says
-//! which host ended, and comes to no judgement. It tells a Docker that goes away, and goes on when its program is replaced.
+//! What others do in the middle of a run. Where they kill or stop a server, a client, an agent or a container, or cut it off,
+//! the run ends at once, says which host it was, and comes to no judgement. It tells a Docker that goes away, and goes on when its program is replaced.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::Shutdown;
@@ -177,18 +177,26 @@ enum Blow {
     Asked,
     /// SIGKILL to one of the processes that its server has started.
     Child,
+    /// SIGSTOP to its server or client.
+    Stop,
+    /// SIGSTOP to one of the processes that its server has started.
+    StopChild,
     /// SIGKILL to its agent, from outside the container.
     Agent,
     /// `docker kill`.
     Kill,
     /// `docker rm -f`.
     Remove,
+    /// `docker pause`.
+    Pause,
+    /// `docker network disconnect`.
+    CutOff,
 }
 
 /// Strikes; false where only root could.
 fn strike(container: &str, host: &str, blow: Blow) -> bool {
     match blow {
-        Blow::Process | Blow::Asked | Blow::Child => {
+        Blow::Process | Blow::Asked | Blow::Child | Blow::Stop | Blow::StopChild => {
             let process = if host.starts_with('c') {
                 "client"
             } else {
@@ -198,14 +206,18 @@ fn strike(container: &str, host: &str, blow: Blow) -> bool {
             let socket = format!("/tmp/{site}/hosts/{host}/{host}.sock");
             let mut agent = Agent::connect(Path::new(&socket)).unwrap();
             let pid = agent.look(process).unwrap().pid.unwrap();
+            let signal = match blow {
+                Blow::Asked => "TERM",
+                Blow::Stop | Blow::StopChild => "STOP",
+                _ => "KILL",
+            };
             let command = match blow {
-                Blow::Asked => format!("kill -15 {pid}"),
                 // Fields 1 and 4 of `stat` are a process's own id and its parent's.
-                Blow::Child => format!(
+                Blow::Child | Blow::StopChild => format!(
                     "cat /proc/[0-9]*/stat | while read own name state parent rest; do \
-                     if [ $parent = {pid} ]; then kill -9 $own; break; fi; done"
+                     if [ $parent = {pid} ]; then kill -{signal} $own; break; fi; done"
                 ),
-                _ => format!("kill -9 {pid}"),
+                _ => format!("kill -{signal} {pid}"),
             };
             docker(&["exec", container, "sh", "-c", &command]);
         }
@@ -216,6 +228,11 @@ fn strike(container: &str, host: &str, blow: Blow) -> bool {
         }
         Blow::Kill => drop(docker(&["kill", container])),
         Blow::Remove => drop(docker(&["rm", "--force", container])),
+        Blow::Pause => drop(docker(&["pause", container])),
+        Blow::CutOff => {
+            let network = container.trim_end_matches(&format!("-{host}"));
+            docker(&["network", "disconnect", "--force", network, container]);
+        }
     }
     true
 }
@@ -333,6 +350,36 @@ fn a_container_that_goes_ends_the_run_on_every_topology() {
     expect_the_end_of("postgres-lease", "storage", Blow::Remove, removed);
     expect_the_end_of("redis-token", "c1", Blow::Kill, killed);
     expect_the_end_of("redis-token", "c2", Blow::Remove, removed);
+}
+
+#[test]
+fn what_somebody_stops_ends_the_run() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let stopped = |process: &str| {
+        format!("somebody has stopped its {process}, and no fault of the plan did that")
+    };
+    expect_the_end_of("redis-token", "s1", Blow::Stop, &stopped("server"));
+    expect_the_end_of("etcd-lease", "s2", Blow::Stop, &stopped("server"));
+    expect_the_end_of("postgres-lease", "s1", Blow::StopChild, &stopped("server"));
+    expect_the_end_of("redis-token", "c1", Blow::Stop, &stopped("client"));
+    let paused = "somebody has paused its container";
+    for host in ["s1", "storage", "c2"] {
+        expect_the_end_of("redis-token", host, Blow::Pause, paused);
+    }
+}
+
+#[test]
+fn who_is_taken_off_the_network_ends_the_run() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let cut_off = "somebody has taken its container off the network";
+    for host in ["s1", "storage", "c1"] {
+        expect_the_end_of("redis-token", host, Blow::CutOff, cut_off);
+    }
+    expect_the_end_of("redlock", "s4", Blow::CutOff, cut_off);
 }
 
 #[test]

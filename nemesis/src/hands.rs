@@ -103,6 +103,7 @@ impl Hands {
     }
 
     fn agent(&mut self, host: &str) -> Result<&mut Agent, FaultError> {
+        self.hosts.check_answers(host)?;
         match self.agents.entry(host.to_owned()) {
             Entry::Occupied(agent) => Ok(agent.into_mut()),
             Entry::Vacant(place) => Ok(place.insert(self.hosts.agent(host)?)),

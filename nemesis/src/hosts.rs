@@ -14,6 +14,9 @@ pub trait Hosts: Send + Sync {
     /// A new connection to the agent of a host.
     fn agent(&self, host: &str) -> Result<Agent, FaultError>;
 
+    /// An error where the agent of a host would not answer, for it is known that somebody keeps it from that.
+    fn check_answers(&self, host: &str) -> Result<(), FaultError>;
+
     /// The address of a host; `None` if there is no such host.
     fn address(&self, host: &str) -> Option<Ipv4Addr>;
 
@@ -41,6 +44,10 @@ impl Hosts for Site {
             Some(host) => Ok(host.agent()?),
             None => Err(FaultError::Plan(format!("no host is called `{host}`"))),
         }
+    }
+
+    fn check_answers(&self, host: &str) -> Result<(), FaultError> {
+        Ok(self.ends.check_answers(host)?)
     }
 
     fn address(&self, host: &str) -> Option<Ipv4Addr> {

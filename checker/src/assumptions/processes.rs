@@ -11,14 +11,18 @@ use crate::sentences::Clock;
 /// A client's process, with its name.
 type Named<'a> = (&'a str, &'a Process);
 
-/// What is wrong with the ends and the lives of processes: the first of each kind.
+/// The first end of a host, and the first of a client, that nobody planned or asked for.
+pub(super) fn ended_by_others(record: &Record, faults: &Faults) -> Vec<String> {
+    let processes = named(record);
+    let of_client = first(&processes, |process| ended_client(*process, faults));
+    let of_host = ended_host(record, faults);
+    of_host.into_iter().chain(of_client).collect()
+}
+
+/// What else is wrong with the ends and the lives of processes: the first of each kind.
 pub(super) fn failures(record: &Record, faults: &Faults, clients: u32) -> Vec<String> {
-    let processes = record.processes.iter().enumerate();
-    let processes: Vec<Named<'_>> = processes
-        .map(|(number, process)| (record.names.text(number as u32), process))
-        .collect();
+    let processes = named(record);
     [
-        unexplained_end_of_a_host(record, faults),
         record
             .host_stalls
             .iter()
@@ -35,7 +39,6 @@ pub(super) fn failures(record: &Record, faults: &Faults, clients: u32) -> Vec<St
         }),
         first(&processes, |&process| ended_twice(process)),
         first(&processes, |&process| endless(process, faults)),
-        first(&processes, |&process| ended_by_others(process, faults)),
         absent(&processes, clients),
         (1..=clients).find_map(|number| other_lives(&processes, faults, &format!("c{number}"))),
         faults
@@ -48,6 +51,13 @@ pub(super) fn failures(record: &Record, faults: &Faults, clients: u32) -> Vec<St
     .collect()
 }
 
+fn named(record: &Record) -> Vec<Named<'_>> {
+    let processes = record.processes.iter().enumerate();
+    processes
+        .map(|(number, process)| (record.names.text(number as u32), process))
+        .collect()
+}
+
 fn first(
     processes: &[Named<'_>],
     failure: impl Fn(&Named<'_>) -> Option<String>,
@@ -55,7 +65,7 @@ fn first(
     processes.iter().find_map(failure)
 }
 
-fn unexplained_end_of_a_host(record: &Record, faults: &Faults) -> Option<String> {
+fn ended_host(record: &Record, faults: &Faults) -> Option<String> {
     let mut exits = record.host_exits.iter();
     let (host, at, how) = exits.find(|(host, at, _)| !faults.explains_death(host, *at))?;
     let at = Clock::telling(0).at(*at);
@@ -81,15 +91,16 @@ fn endless((name, process): Named<'_>, faults: &Faults) -> Option<String> {
 }
 
 /// An end that the run did not ask for, and no fault explains.
-fn ended_by_others((name, process): Named<'_>, faults: &Faults) -> Option<String> {
-    let (at, how) = process.odd_exit.as_ref()?;
-    let how = match how.as_str() {
+fn ended_client((name, process): Named<'_>, faults: &Faults) -> Option<String> {
+    let (at, how) = faults.end_by_others(host_of(name), process)?;
+    let how = match how {
         "" => "it does not say how",
         how => how,
     };
-    let killed = !process.crashes.is_empty() && faults.killed(host_of(name));
-    let at = Clock::telling(0).at(*at);
-    (!killed).then(|| format!("{name} ended at {at}, which nobody planned or asked for: {how}"))
+    let at = Clock::telling(0).at(at);
+    Some(format!(
+        "{name} ended at {at}, which nobody planned or asked for: {how}"
+    ))
 }
 
 /// Lives of a client that are not there, or for which nothing started it again.

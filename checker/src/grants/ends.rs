@@ -36,7 +36,8 @@ pub(crate) fn end_grants(record: &mut Record, faults: &Faults, complete: bool) {
         for (at, op, why) in ends.into_iter().flatten() {
             record.end_grant(row as u32, at, op, why);
         }
-        if record.acquires[row].end.why == Why::Crashed {
+        let acquire = &record.acquires[row];
+        if acquire.granted() && acquire.end.why == Why::Crashed {
             record.killed.push((row as u32, end.at));
         }
     }

@@ -66,6 +66,7 @@ impl Waits {
             .map(|(start, end)| HeldUp {
                 hazard: Hazard::WorkHeld,
                 is_shown: true,
+                began: start,
                 start,
                 end,
             })
@@ -83,6 +84,8 @@ impl Waits {
 pub(super) struct HeldUp {
     pub(super) hazard: Hazard,
     pub(super) is_shown: bool,
+    /// When what held it up began, be that before the grant or not.
+    pub(super) began: u64,
     pub(super) start: u64,
     pub(super) end: u64,
 }

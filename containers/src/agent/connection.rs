@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::lines::Lines;
-use super::protocol::{Command, Notice, Reply, Request, Rule, Signal, Status};
+use super::protocol::{Command, Lookout, Notice, Reply, Request, Rule, Signal, Status};
 
 /// How long an agent may take for a request that has no bound of its own, and beyond the bound for one that has.
 const SLACK: Duration = Duration::from_secs(10);
@@ -303,16 +303,12 @@ impl Agent {
 
     /// Turns the connection into one that carries the host's notices, those since the last [`Agent::arm`] included.
     pub fn watch(self) -> Result<Watch, AgentError> {
-        self.into_watch(false)
+        self.watch_and_look_out(Lookout::None)
     }
 
-    /// As [`Agent::watch`], and the agent tells of its host's stalls for as long as this watches.
-    pub fn watch_with_stalls(self) -> Result<Watch, AgentError> {
-        self.into_watch(true)
-    }
-
-    fn into_watch(mut self, stalls: bool) -> Result<Watch, AgentError> {
-        self.send(&Request::Watch { stalls }, "watch")?;
+    /// As [`Agent::watch`], and the agent looks out for more for as long as this watches.
+    pub fn watch_and_look_out(mut self, lookout: Lookout) -> Result<Watch, AgentError> {
+        self.send(&Request::Watch { lookout }, "watch")?;
         Ok(Watch {
             host: self.host,
             lines: self.lines,

@@ -10,6 +10,7 @@ mod connection;
 mod files;
 mod heartbeat;
 mod lines;
+mod lookout;
 mod output;
 mod priority;
 mod proc;

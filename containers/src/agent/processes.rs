@@ -29,7 +29,20 @@ struct Named {
     pid: i32,
     /// Whether this life was to be ended.
     asked: bool,
+    /// Whether this agent stopped it, and how often it stopped it or let it go on.
+    stopped: bool,
+    changes: u64,
     end: Option<End>,
+}
+
+/// A process that is meant to run. It is equal to one seen before if this agent has not touched it since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtLarge {
+    /// Its name.
+    pub name: String,
+    /// Its process id.
+    pub pid: i32,
+    changes: u64,
 }
 
 #[derive(Default)]
@@ -99,6 +112,8 @@ impl Processes {
             life,
             pid,
             asked: false,
+            stopped: false,
+            changes: 0,
             end: None,
         };
         lock(&self.table).named.insert(name.to_owned(), started);
@@ -153,6 +168,30 @@ impl Processes {
             named.asked = true;
         }
         Ok(pid)
+    }
+
+    /// Notes that this agent is about to stop a process, or has let it go on.
+    pub fn note_stop(&self, pid: i32, stopped: bool) {
+        let mut table = lock(&self.table);
+        let mut named = table.named.values_mut();
+        if let Some(named) = named.find(|named| named.pid == pid && named.end.is_none()) {
+            named.stopped = stopped;
+            named.changes += 1;
+        }
+    }
+
+    /// The processes with a name that this agent has neither stopped nor been asked to end.
+    pub fn at_large(&self) -> Vec<AtLarge> {
+        let table = lock(&self.table);
+        let named = table.named.iter();
+        named
+            .filter(|(_, named)| named.end.is_none() && !named.asked && !named.stopped)
+            .map(|(name, named)| AtLarge {
+                name: name.clone(),
+                pid: named.pid,
+                changes: named.changes,
+            })
+            .collect()
     }
 
     /// How a process and its descendants are, given their states.

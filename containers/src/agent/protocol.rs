@@ -79,8 +79,8 @@ pub enum Request {
     Held,
     /// From now on this connection carries the host's [`Notice`]s, those since the last [`Request::Arm`] included.
     Watch {
-        /// Whether the agent keeps a heartbeat for as long as this watches, so that there are [`Notice::Stalled`].
-        stalls: bool,
+        /// What the agent looks out for, for as long as this watches, beside what it learns anyhow.
+        lookout: Lookout,
     },
     /// By a client: it is at what `rule` names. Answered by [`Reply::Done`] when it may go on.
     Reached {
@@ -233,6 +233,18 @@ pub struct Status {
     pub ended: Option<String>,
 }
 
+/// What an agent looks out for because somebody watches for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lookout {
+    /// Nothing.
+    None,
+    /// Processes that stand still, so that there is a [`Notice::Stopped`].
+    Stops,
+    /// These, and the host's own heartbeat, so that there are [`Notice::Stalled`] too.
+    StopsAndStalls,
+}
+
 /// What an agent tells whoever watches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "notice")]
@@ -265,6 +277,13 @@ pub enum Notice {
         /// Whether this agent was asked to end it ([`Signal::Kill`], [`Signal::Terminate`]). What ends without that
         /// ended by itself or was killed from outside, be its host the target of a planned fault or not.
         asked: bool,
+    },
+    /// A process, or one that it has started, was stopped, and not by this agent. It is told once.
+    Stopped {
+        /// Its name.
+        process: String,
+        /// When that was seen.
+        at_ns: u64,
     },
     /// The agent's heartbeat came late: the host stood still, or was starved.
     Stalled {

@@ -13,9 +13,9 @@ use nix::sys::socket::sockopt::PeerCredentials;
 
 use super::board::{Armed, Board, Position};
 use super::processes::Processes;
-use super::protocol::{Action, Notice, Reply, Request, Signal};
+use super::protocol::{Action, Lookout, Notice, Reply, Request, Signal};
 use super::signals::{self, Shown};
-use super::{Heartbeat, STACK, files, monotonic_ns, priority, proc, run};
+use super::{STACK, files, lookout, priority, proc, run};
 
 /// The longest request: a file's content, in JSON.
 const LINE: u64 = 64 * 1024 * 1024;
@@ -41,10 +41,8 @@ enum Next {
     Answer(Reply),
     /// Another connection answers, when the client may go on.
     Silence,
-    /// The connection carries notices from now on, those of stalls among them.
-    Watch {
-        stalls: bool,
-    },
+    /// The connection carries notices from now on.
+    Watch(Lookout),
 }
 
 impl Session {
@@ -85,7 +83,7 @@ impl Session {
             match next {
                 Next::Answer(reply) => self.answer(&reply)?,
                 Next::Silence => {}
-                Next::Watch { stalls } => return self.watch(reader, stalls),
+                Next::Watch(lookout) => return self.watch(reader, lookout),
             }
         }
     }
@@ -112,7 +110,7 @@ impl Session {
                     states: stopped.map_or_else(String::new, |shown| shown.states.clone()),
                 });
             }
-            Request::Watch { stalls } => return Next::Watch { stalls },
+            Request::Watch { lookout } => return Next::Watch(lookout),
             Request::Hello => Ok(Reply::Here {
                 scheduling: self.scheduling.clone(),
             }),
@@ -171,13 +169,14 @@ impl Session {
         let Some(root) = peer.and_then(|peer| proc::root_of(peer.pid())) else {
             return Next::Answer(failed("the client is not a process of this agent"));
         };
+        self.shared.processes.note_stop(root, true);
         let shown = signals::stop(root);
         self.shared.board.tell_of(armed, notice(Some(&shown)));
         Next::Answer(Reply::Done)
     }
 
     /// Writes notices by a thread of its own, while this one waits for the other side to close.
-    fn watch(&self, mut reader: BufReader<UnixStream>, stalls: bool) -> io::Result<()> {
+    fn watch(&self, mut reader: BufReader<UnixStream>, lookout: Lookout) -> io::Result<()> {
         let gone = Arc::new(AtomicBool::new(false));
         let mut stream = self.stream.try_clone()?;
         let (shared, reader_gone) = (Arc::clone(&self.shared), Arc::clone(&gone));
@@ -199,34 +198,13 @@ impl Session {
                         }
                     }
                 })?;
-        let beating = match stalls {
-            true => self.keep_beating(Arc::clone(&gone)),
-            false => Ok(()),
-        };
-        let ended = beating.and_then(|()| io::copy(&mut reader, &mut io::sink()).map(drop));
+        let looking_out = lookout::keep(&self.shared, lookout, &gone);
+        let ended = looking_out.and_then(|()| io::copy(&mut reader, &mut io::sink()).map(drop));
         gone.store(true, Ordering::Relaxed);
         self.shared.board.rouse();
         // The writer fails only by the other side's going, and then nobody is there to be told.
         let _ = writer.join();
         ended
-    }
-
-    /// Tells of stalls until the watcher is gone, by a thread that is not raised: one of real time would run while the host's
-    /// servers are starved, and notice nothing.
-    fn keep_beating(&self, gone: Arc<AtomicBool>) -> io::Result<()> {
-        let shared = Arc::clone(&self.shared);
-        let beat = move || {
-            let heartbeat = Heartbeat::new(monotonic_ns());
-            while !gone.load(Ordering::Relaxed) {
-                thread::sleep(Heartbeat::INTERVAL);
-                let at_ns = monotonic_ns();
-                if let Some(stalled_ns) = heartbeat.beat(at_ns) {
-                    shared.board.tell(Notice::Stalled { at_ns, stalled_ns });
-                }
-            }
-        };
-        let thread = thread::Builder::new().name("heartbeat".to_owned());
-        thread.stack_size(STACK).spawn(beat).map(drop)
     }
 }
 
@@ -247,8 +225,15 @@ fn signalled(processes: &Processes, process: &str, signal: Signal) -> Result<Rep
         Signal::Kill | Signal::Terminate => processes.about_to_end(process)?,
     };
     let shown = match signal {
-        Signal::Stop => signals::stop(pid),
-        Signal::Continue => signals::proceed(pid),
+        Signal::Stop => {
+            processes.note_stop(pid, true);
+            signals::stop(pid)
+        }
+        Signal::Continue => {
+            let shown = signals::proceed(pid);
+            processes.note_stop(pid, shown.shown_ns.is_none());
+            shown
+        }
         Signal::Kill => signals::end(pid),
         Signal::Terminate => signals::terminate(pid),
     };

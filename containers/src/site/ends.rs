@@ -1,5 +1,5 @@
-//! The ends of what a site's hosts run: of servers, of clients, and of the hosts themselves; and the stalls of those that run
-//! a server.
+//! The ends of what a site's hosts run: of servers, of clients, and of the hosts themselves, and what comes to the same, as
+//! where somebody else stops a server; and the stalls of those that run a server.
 //!
 //! Each host is watched by a thread of its own for as long as the site is there, so that no end falls between two runs.
 
@@ -11,25 +11,38 @@ use tokio::sync::watch;
 
 use super::Host;
 use crate::Error;
-use crate::agent::protocol::Notice;
+use crate::agent::protocol::{Lookout, Notice};
 use crate::agent::{AgentError, Watch, monotonic_ns};
 
 /// How long a watcher waits at a time for news that may never come.
 const NEWS_WITHIN: Duration = Duration::from_secs(3_600);
+
+/// What it is that ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// A server or a client.
+    Process {
+        /// Its agent's name for it.
+        name: String,
+        /// Which life of it that was, counted from 1.
+        life: u32,
+    },
+    /// The agent, and the whole host with it.
+    Host,
+    /// Nothing as yet: somebody else laid hands on it, so that the run is no longer the one that was planned.
+    Touched,
+}
 
 /// Something in a host ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
     /// The host.
     pub host: String,
-    /// The server or client that ended, by its agent's name for it; nothing where the agent is gone, and the whole host
-    /// with it.
-    pub process: Option<String>,
-    /// Which life of the process it was, counted from 1.
-    pub life: u32,
+    /// What of it.
+    pub ended: Ended,
     /// When, in nanoseconds of CLOCK_MONOTONIC.
     pub at_ns: u64,
-    /// How: `exit 0`, `signal 9`; of a host what was seen of it.
+    /// How: `exit 0`, `signal 9`; of a host what was seen of it, or done to it.
     pub how: String,
     /// Whether the agent was asked to end it.
     pub asked: bool,
@@ -64,10 +77,12 @@ impl Ends {
         let ends = Ends::none();
         for host in hosts {
             let (agent, process) = (host.agent()?, host.role.process());
-            let watch = match host.service() {
-                Some(_) => agent.watch_with_stalls()?,
-                None => agent.watch()?,
+            // Clients notice their own stalls.
+            let lookout = match host.service() {
+                Some(_) => Lookout::StopsAndStalls,
+                None => Lookout::Stops,
             };
+            let watch = agent.watch_and_look_out(lookout)?;
             let ends = ends.clone();
             thread::Builder::new()
                 .name(format!("ends of {}", host.name))
@@ -107,21 +122,37 @@ impl Ends {
                 at_ns,
                 ended,
                 asked,
-            } if process == watched => self.add(End {
-                host,
-                process: Some(process),
-                life,
-                at_ns,
-                how: ended,
-                asked,
-            }),
+            } if process == watched => {
+                let name = process;
+                self.add(End {
+                    host,
+                    ended: Ended::Process { name, life },
+                    at_ns,
+                    how: ended,
+                    asked,
+                });
+            }
+            Notice::Stopped { process, at_ns } if process == watched => {
+                self.add_touched(host, at_ns, format!("somebody has stopped its {process}"));
+            }
             Notice::Stalled { at_ns, stalled_ns } => lock(&self.0.stalls).push(Stall {
                 host,
                 at_ns,
                 stalled_ns,
             }),
-            Notice::Ended { .. } | Notice::Reached { .. } => {}
+            Notice::Ended { .. } | Notice::Stopped { .. } | Notice::Reached { .. } => {}
         }
+    }
+
+    /// Adds the end of a host that somebody else laid hands on.
+    pub(super) fn add_touched(&self, host: String, at_ns: u64, how: String) {
+        self.add(End {
+            host,
+            ended: Ended::Touched,
+            at_ns,
+            how,
+            asked: false,
+        });
     }
 
     fn add(&self, end: End) {
@@ -150,6 +181,20 @@ impl Ends {
         self.0.unasked.borrow().clone()
     }
 
+    /// An error where a host is the first that somebody laid hands on: its agent may be frozen, and never answer.
+    ///
+    /// # Errors
+    /// [`Error::Host`], with what was done to it.
+    pub fn check_answers(&self, host: &str) -> Result<(), Error> {
+        match self.unasked() {
+            Some(end) if end.host == host && end.ended == Ended::Touched => Err(Error::Host {
+                host: end.host,
+                reason: format!("is not asked for anything any more: {}", end.how),
+            }),
+            _ => Ok(()),
+        }
+    }
+
     /// Waits for an end that no agent was asked for.
     pub async fn await_unasked(&self) -> End {
         let mut first = self.0.unasked.subscribe();
@@ -171,8 +216,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn gone(host: &str, error: &AgentError) -> End {
     End {
         host: host.to_owned(),
-        process: None,
-        life: 1,
+        ended: Ended::Host,
         at_ns: monotonic_ns(),
         how: match error {
             AgentError::Broken { .. } => "its agent is gone".to_owned(),
@@ -214,6 +258,21 @@ mod tests {
         let ends = Ends::none();
         ends.note("s1", "server", ended("delay-1", false));
         assert_eq!((ends.take(), ends.unasked()), (Vec::new(), None));
+    }
+
+    #[test]
+    fn a_server_that_somebody_stopped_is_of_no_more_use() {
+        let ends = Ends::none();
+        let stopped = |process: &str| Notice::Stopped {
+            process: process.to_owned(),
+            at_ns: 5,
+        };
+        ends.note("s1", "server", stopped("delay-1"));
+        assert_eq!(ends.unasked(), None);
+        ends.note("s1", "server", stopped("server"));
+        let seen = ends.unasked().map(|end| (end.ended, end.how));
+        let how = "somebody has stopped its server".to_owned();
+        assert_eq!(seen, Some((Ended::Touched, how)));
     }
 
     #[test]

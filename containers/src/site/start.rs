@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 
 use super::bounds::Bounds;
 use super::{CLIENT_STAGE, Ends, FOLDERS, Host, Role, STORAGE, STORAGE_SERVICE, Site, SiteRequest};
-use super::{real_time, servers};
+use super::{real_time, servers, touched};
 use crate::agent::{Agent, AgentError};
 use crate::bundle::Bundle;
 use crate::images::{self, Image};
@@ -79,6 +79,7 @@ pub fn start(request: &SiteRequest, cancelled: &AtomicBool) -> Result<Site, Erro
         versions: BTreeMap::new(),
         timings: Vec::new(),
         ends: Ends::none(),
+        _following: None,
         runtime: Some(directory),
         folders: Some(folders),
         kept: AtomicBool::new(false),
@@ -119,6 +120,8 @@ fn fill(
     check(cancelled)?;
     site.versions = servers::start(&site.hosts, cancelled)?;
     site.ends = Ends::of(&site.hosts)?;
+    let following = touched::follow(&ground.engine, &ground.network, &site.ends)?;
+    site._following = Some(following);
     watch.lap("servers");
     check(cancelled)
 }

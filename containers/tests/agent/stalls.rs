@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use containers::agent::Watch;
-use containers::agent::protocol::Notice;
+use containers::agent::protocol::{Lookout, Notice};
 
 use crate::host::{Host, PATIENCE, command, scheduling, wait_until};
 
@@ -19,7 +19,10 @@ fn next(watch: &mut Watch) -> Notice {
 #[test]
 fn a_standstill_is_told_with_its_length() {
     let host = Host::start();
-    let mut watch = host.agent().watch_with_stalls().unwrap();
+    let mut watch = host
+        .agent()
+        .watch_and_look_out(Lookout::StopsAndStalls)
+        .unwrap();
     let mut told_of_it = || {
         // The first may come before the heartbeat does.
         host.stand_still(STANDSTILL);
@@ -42,7 +45,10 @@ fn where_nobody_watches_for_stalls_none_is_told() {
 #[test]
 fn a_heartbeat_is_scheduled_as_servers_are_and_ends_with_its_watch() {
     let host = Host::start();
-    let watch = host.agent().watch_with_stalls().unwrap();
+    let watch = host
+        .agent()
+        .watch_and_look_out(Lookout::StopsAndStalls)
+        .unwrap();
     wait_until("it beats", || host.scheduling_of(HEARTBEAT).is_some());
     // This process has the scheduling that the agent was started with.
     let usual = scheduling("/proc/self/stat");

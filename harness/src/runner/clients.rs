@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use containers::agent::Agent;
 use containers::agent::protocol::{Command, Signal};
-use containers::site::{End, Ends, Host, Stall};
+use containers::site::{End, Ended, Ends, Host, Stall};
 use histories::{Event, Function, Kind};
 
 use crate::client::{CLIENT, EXIT_OP, process_name};
@@ -100,7 +100,9 @@ impl Clients {
             let client = self.each.iter_mut().find(|client| client.host == end.host);
             let process = match client {
                 Some(client) => {
-                    client.life = end.process.as_ref().map_or(client.life, |_| end.life);
+                    if let Ended::Process { life, .. } = &end.ended {
+                        client.life = *life;
+                    }
                     client.lives = false;
                     let name = process_name(&end.host, client.life);
                     client.life += 1;
@@ -109,7 +111,7 @@ impl Clients {
                 None => end.host.clone(),
             };
             // A planned end of a server is told by its fault, and a client's of an earlier run by that run's history.
-            let is_of_client = end.process.as_deref() == Some(CLIENT);
+            let is_of_client = is_of_client(&end);
             if !end.asked || (is_of_client && end.at_ns >= self.base_ns) {
                 let mut event = self.event(process, end.at_ns, Function::Exit);
                 event.error = Some(told(&end).into());
@@ -173,6 +175,11 @@ impl Clients {
     }
 }
 
+/// Whether it is a client that ended, and no server or whole host.
+fn is_of_client(end: &End) -> bool {
+    matches!(&end.ended, Ended::Process { name, .. } if name == CLIENT)
+}
+
 /// How something ended, as its history says it: whoever reads that has to tell an end that was asked for from others.
 fn told(end: &End) -> String {
     match (end.how.as_str(), end.asked) {
@@ -201,7 +208,7 @@ pub fn by_itself(end: &End) -> Option<anyhow::Error> {
     // SIGABRT and SIGSEGV are how a program ends that cannot go on.
     let is_own = (how.starts_with("exit") && how != "exit 0")
         || matches!(how.as_str(), "signal 6" | "signal 11");
-    if end.process.as_deref() != Some(CLIENT) || !is_own {
+    if !is_of_client(end) || !is_own {
         return None;
     }
     let told = format!(
@@ -222,8 +229,10 @@ mod tests {
     fn end(how: &str, asked: bool) -> End {
         End {
             host: "c1".to_owned(),
-            process: Some(CLIENT.to_owned()),
-            life: 1,
+            ended: Ended::Process {
+                name: CLIENT.to_owned(),
+                life: 1,
+            },
             at_ns: 0,
             how: how.to_owned(),
             asked,
@@ -247,7 +256,10 @@ mod tests {
         assert_eq!(status("exit 0"), None, "it was told to end");
         assert_eq!(status("signal 9"), None);
         let server = End {
-            process: Some("server".to_owned()),
+            ended: Ended::Process {
+                name: "server".to_owned(),
+                life: 1,
+            },
             ..end("exit 1", false)
         };
         assert!(by_itself(&server).is_none());

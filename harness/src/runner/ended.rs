@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use containers::site::{End, Host};
+use containers::site::{End, Ended, Host};
 use containers::{Engine, Error};
 
 /// How much of a log is read for its last lines, in bytes.
@@ -15,13 +15,14 @@ const LINES: usize = 5;
 
 /// The error of a run that lost a host; `log` is the log of what the host was there for.
 pub async fn host_ended(end: &End, host: &Host, log: &Path, engine: &Engine) -> Error {
-    let container = host.container_state(engine, end.process.is_none()).await;
-    let how = match &end.process {
-        Some(process) => format!(
-            "its {process} ended ({}), and no fault of the plan did that{container}",
-            end.how
-        ),
-        None => format!("{}{container}", end.how),
+    const UNPLANNED: &str = "and no fault of the plan did that";
+    let is_gone = end.ended == Ended::Host;
+    let container = host.container_state(engine, is_gone).await;
+    let how = &end.how;
+    let how = match &end.ended {
+        Ended::Process { name, .. } => format!("its {name} ended ({how}), {UNPLANNED}{container}"),
+        Ended::Touched => format!("{how}, {UNPLANNED}"),
+        Ended::Host => format!("{how}{container}"),
     };
     Error::HostEnded {
         host: end.host.clone(),

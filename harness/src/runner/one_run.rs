@@ -231,6 +231,8 @@ impl Run<'_> {
         let watched = self.watch(&nemesis, clients, recorder, stop).await;
         if watched.is_err() {
             nemesis.hurry()();
+            // Healing may take long with a host that answers no more, and whatever clients do meanwhile says nothing.
+            tokio::task::block_in_place(|| clients.kill());
         }
         let nemesis = self.heal(nemesis, |nemesis| {
             nemesis.heal_for_clients_to_end();
@@ -238,7 +240,8 @@ impl Run<'_> {
         });
         let nemesis = nemesis.await;
         let ended = tokio::task::block_in_place(|| {
-            let ended = watched.and_then(|()| clients.end(END_WITHIN));
+            watched?;
+            let ended = clients.end(END_WITHIN);
             if ended.is_err() {
                 clients.kill();
             }

@@ -196,6 +196,20 @@ fn healing_a_step_of_a_clock_is_a_step_the_other_way() {
 }
 
 #[test]
+fn what_comes_after_an_end_by_others_is_unspecified() {
+    let ended = |process: &str, t: u64, how: &str| {
+        let exit = format!("{t} {process} 0 info exit error={how}");
+        outlived(&exit).says(BELIEF)
+    };
+    let (broken, unspecified) = (("violated", "broken"), ("violated", "unspecified"));
+    assert_eq!(ended("s1", 209, "signal_9"), unspecified);
+    assert_eq!(ended("storage", 211, "signal_9"), unspecified);
+    assert_eq!(ended("s1", 212, "signal_9"), broken);
+    let planned = outlived("209 s1 0 info exit error=signal_9").fault("s1", "restarts", 205, 220);
+    assert_eq!(planned.says(BELIEF), ("violated", "limit-shown"));
+}
+
+#[test]
 fn what_nobody_said_is_unspecified() {
     let silent = doubly_held().header(|header| header["contract"] = json!([]));
     assert_eq!(silent.says("mutual-exclusion"), ("violated", "unspecified"));

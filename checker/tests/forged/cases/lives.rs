@@ -15,7 +15,7 @@ fn clients_end_and_servers_stay() {
             e["process"] = "s1".into();
         }
     });
-    server.assert_fails("s1 ended");
+    server.assert_fails("s1 was ended by somebody else");
 }
 
 #[test]

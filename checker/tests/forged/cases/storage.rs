@@ -139,6 +139,23 @@ fn a_write_that_the_log_has_made_no_other_version() {
 }
 
 #[test]
+fn an_accepted_write_of_no_version_made_that_with_which_a_read_returned_it() {
+    let read = |value: &str| {
+        let tale = under_two_grants(&format!(
+            "130 c2 22 invoke write grant=20 document=D value=y
+             131 c2 22 ok write document=D
+             150 c2 23 invoke read grant=20 document=D
+             151 c2 23 ok read document=D version=1 value={value}
+             300 storage 800 invoke log document=D
+             303 storage 800 fail log entries=0"
+        ));
+        tale.outcome("document")
+    };
+    assert_eq!(read("y"), "unknown");
+    assert_eq!(read("z"), "violated");
+}
+
+#[test]
 fn an_update_is_lost_where_another_grant_s_write_came_between() {
     let based_on = |base: u64| {
         under_two_grants(&format!(

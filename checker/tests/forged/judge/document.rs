@@ -74,8 +74,15 @@ fn is_read_and_not_logged(facts: &Facts, write: &Write) -> bool {
         return false;
     };
     let own = |row: &Row| row.event["op"].as_u64() == Some(write.op.id);
+    // What another write made, too, may be what the read returned, though nothing that its client says is believed.
+    let is_anothers = facts.storage.writes.iter().any(|other| {
+        other.op.id != write.op.id
+            && document(&other.op) == name
+            && other.versions.contains(&version)
+    });
     let is_later = |log: &Op, read: &Op| covers(log, Some(name)) && log.start > read.last();
     !facts.storage.rows.iter().any(own)
+        && !is_anothers
         && !facts.storage.rows_without_a_write(name).contains(&version)
         && facts.ops.with("read").any(|read| {
             read.ok()

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::Facts;
 use super::faults::{Strike, hazards_of, step_back};
 use super::history::{FOREVER, History, host_of, is_client, is_server, number, text};
+use super::lives::ends_by_others;
 use super::shown::is_shown;
 use super::spans::{Span, common, span};
 
@@ -40,6 +41,11 @@ pub fn in_force(facts: &Facts) -> Vec<Hazard> {
     }
     all.extend(facts.history.remarks_of("stall").filter_map(stall));
     all.extend(of_several_servers(facts));
+    all.extend(
+        ends_by_others(facts.history, &facts.strikes)
+            .into_iter()
+            .filter_map(end_by_others),
+    );
     if work_is_long(facts.history) {
         all.push(Hazard {
             name: "work-held",
@@ -70,6 +76,19 @@ fn hazards_of_strike(strike: &Strike, host: &str, is_shown: bool, all: &mut Vec<
             push(other, span(start, end), span(start, end));
         }
     }
+}
+
+/// Who ends something on a host may do more there, of which no contract speaks.
+fn end_by_others(exit: &Value) -> Option<Hazard> {
+    let time = span(number(exit, "t")?, FOREVER);
+    Some(Hazard {
+        name: "unforeseen",
+        host: Some(host_of(text(exit, "process")?).to_owned()),
+        time,
+        until_healed: time,
+        is_stall: false,
+        is_shown: true,
+    })
 }
 
 /// The hazard that a recorded stall is.

@@ -2,7 +2,7 @@
 
 use super::Facts;
 use super::faults::{Strike, healings};
-use super::history::{FOREVER, History, host_of, number, text};
+use super::history::{FOREVER, History, host_of, is_server, number, text};
 use super::operations::Op;
 use super::spans::{Span, span};
 
@@ -28,6 +28,50 @@ pub fn kills(history: &History, strike: &Strike, process: &str) -> bool {
     strike.kills()
         && strike.on.contains(&host_of(process))
         && began(history, process).is_some_and(|first| first <= strike.inject.start)
+}
+
+/// Whether a fault of the plan that kills struck this process.
+pub fn is_killed_as_planned(history: &History, strikes: &[Strike], process: &str) -> bool {
+    strikes
+        .iter()
+        .any(|strike| is_planned(history, strike) && kills(history, strike, process))
+}
+
+fn is_planned(history: &History, strike: &Strike) -> bool {
+    number(strike.inject.invoke, "step")
+        .is_some_and(|step| (step as usize) < history.planned().len())
+}
+
+/// The exits that somebody else brought about: of a client that neither ended well nor was asked to, and of any server, each
+/// unless a fault of the plan that kills explains it.
+pub fn ends_by_others<'a>(history: &'a History, strikes: &[Strike]) -> Vec<&'a serde_json::Value> {
+    history
+        .remarks_of("exit")
+        .filter(|exit| {
+            let process = text(exit, "process").unwrap_or_default();
+            match is_server(process) || host_of(process) == "storage" {
+                true => !is_explained(history, strikes, exit),
+                false => {
+                    let how = text(exit, "error").unwrap_or_default();
+                    let is_well = how == "exit 0" || how.ends_with(", as asked");
+                    !is_well && !is_killed_as_planned(history, strikes, process)
+                }
+            }
+        })
+        .collect()
+}
+
+/// Whether a fault of the plan that kills was in force on a server's host when it ended.
+fn is_explained(history: &History, strikes: &[Strike], exit: &serde_json::Value) -> bool {
+    let host = host_of(text(exit, "process").unwrap_or_default());
+    let t = number(exit, "t").unwrap_or_default();
+    strikes.iter().any(|strike| {
+        let time = strike.time();
+        is_planned(history, strike)
+            && strike.kills()
+            && strike.on.contains(&host)
+            && (time.from..=time.to).contains(&t)
+    })
 }
 
 /// The time of a process's first event.

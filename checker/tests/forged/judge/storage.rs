@@ -73,7 +73,8 @@ fn writes<'a>(ops: &Operations<'a>, rows: &[Row<'a>]) -> Vec<Write<'a>> {
         .collect()
 }
 
-/// A write that nobody acknowledged and the log lacks was accepted if a read returned its value, and no other can be meant.
+/// A write of which neither its answer nor the log tells the version was accepted as that with which a read returned its
+/// value, if no other can be meant.
 fn with_those_that_reads_saw<'a>(
     ops: &Operations<'a>,
     mut writes: Vec<Write<'a>>,
@@ -90,7 +91,7 @@ fn with_those_that_reads_saw<'a>(
 }
 
 fn seen(ops: &Operations, writes: &[Write], write: &Write) -> Option<u64> {
-    let is_doubtful = |one: &Write| one.version.is_none() && !one.op.ok();
+    let is_doubtful = |one: &Write| one.version.is_none();
     let value = write.op.text("value").filter(|_| is_doubtful(write))?;
     let same = |op: &Op| document(op) == document(&write.op);
     let alike = writes
@@ -166,9 +167,10 @@ impl<'a> Storage<'a> {
             .any(|log| covers(log, Some(document(write))) && log.start >= write.known_at())
     }
 
-    /// Whether nobody knows if a write was accepted.
+    /// Whether nobody knows if a write was accepted, or as which version.
     pub fn is_open(&self, write: &Write) -> bool {
-        write.version.is_none() && write.op.unknown() && !self.is_settled(&write.op)
+        let may_be = write.op.ok() || write.op.unknown() && !self.is_settled(&write.op);
+        write.version.is_none() && may_be
     }
 
     /// Whether the client of a write can have read the version that it is based on.
