@@ -63,11 +63,12 @@ pub(crate) struct Grants {
 impl Grants {
     pub(crate) fn new(record: &Record) -> Grants {
         let holds = certain::holds(record);
-        let beliefs = beliefs::beliefs(record);
+        let mut beliefs = beliefs::beliefs(record);
         let mut believed_until = vec![0; record.acquires.len()];
         for belief in beliefs.iter().filter(|belief| belief.grant != NONE) {
             believed_until[belief.grant as usize] = belief.end;
         }
+        beliefs.retain(|belief| belief.start < belief.end);
         let mut grants = Grants {
             certain: holds.certain,
             over_on_arrival: holds.over_on_arrival,

@@ -11,7 +11,7 @@ struct Acts {
     last: u64,
 }
 
-/// The beliefs, by lock and start.
+/// The beliefs, by lock and start. One of a grant that came when its client had given it up ends before it begins.
 pub(super) fn beliefs(record: &Record) -> Vec<Interval> {
     let mut acts: Vec<Option<Acts>> = vec![None; record.acquires.len()];
     let mut beliefs = Vec::with_capacity(record.acquires.len() / 2);
@@ -104,7 +104,7 @@ fn belief(row: u32, acquire: &Acquire, acts: Option<Acts>) -> Option<Interval> {
         let acts = acts?;
         (acts.first, acts.last.max(acts.first.saturating_add(1)))
     };
-    (start < end).then_some(Interval {
+    Some(Interval {
         lock: acquire.lock,
         start,
         end,

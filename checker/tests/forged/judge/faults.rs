@@ -127,6 +127,19 @@ pub fn effects(history: &History, fault: &Value) -> Vec<Value> {
     planned.map(by_name).unwrap_or_default()
 }
 
+/// Whether an event says nothing of what it does, or this. A field that is null says nothing.
+pub fn does_the_same(event: &Value, does: &[Value]) -> bool {
+    let told = |effects: &[Value]| -> Vec<Value> {
+        let mut effects = effects.to_vec();
+        for fields in effects.iter_mut().filter_map(Value::as_object_mut) {
+            fields.retain(|_, field| !field.is_null());
+        }
+        effects
+    };
+    let own = event["does"].as_array();
+    event["does"].is_null() || own.is_some_and(|own| told(own) == told(does))
+}
+
 /// What the faults of version 1 do.
 fn by_name(fault: &Value) -> Vec<Value> {
     let with = &fault["with"];

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Facts;
-use super::faults::{Strike, effects, hosts, planned_step};
+use super::faults::{Strike, does_the_same, effects, hosts, planned_step};
 use super::history::{FOREVER, History, host_of, is_client, is_server, number, text};
 use super::lives::{began, events_of, processes};
 use super::operations::Op;
@@ -35,10 +35,10 @@ pub fn is_as_planned(history: &History, inject: &Op) -> bool {
             let same =
                 |field: &str, wanted: &Value| event[field].is_null() || event[field] == *wanted;
             let on = text(fault, "on").unwrap_or_default();
-            let does = effects(history, fault).into();
+            let does = effects(history, fault);
             same("step", &inject.invoke["step"])
                 && same("fault", &fault["fault"])
-                && (history.version() == 1 || same("does", &does))
+                && (history.version() == 1 || does_the_same(event, &does))
                 && (event["on"].is_null() || strikes_as_planned(&hosts(event), on))
         })
 }

@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::super::Facts;
-use super::super::faults::{effects, healing, heals, hosts, planned_step, took_hold};
+use super::super::faults::{
+    does_the_same, effects, healing, heals, hosts, planned_step, took_hold,
+};
 use super::super::history::{History, has_lock, host_of, number, text};
 use super::super::operations::Op;
 use super::super::shown::{evidence_shows_it, is_as_planned, was_due};
@@ -125,7 +127,7 @@ fn fits_its_injection(history: &History, heal: &Value, inject: &Op) -> bool {
     let does = effects(history, inject.invoke);
     same("step", &inject.invoke["step"])
         && same("fault", &inject.invoke["fault"])
-        && (history.version() == 1 || same("does", &does.into()))
+        && (history.version() == 1 || does_the_same(heal, &does))
         && (heal["on"].is_null() || hosts(heal) == hosts(inject.done.unwrap_or(inject.invoke)))
 }
 
