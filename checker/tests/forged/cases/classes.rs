@@ -210,6 +210,24 @@ fn what_comes_after_an_end_by_others_is_unspecified() {
 }
 
 #[test]
+fn a_fault_touches_a_grant_that_ends_as_it_begins() {
+    let burnt = |from: u64| {
+        tale(
+            "101 c1 1 invoke acquire lock=L ttl_ms=100
+             102 c1 1 ok acquire validity=201 token=9
+             110 c1 3 invoke release lock=L grant=1
+             111 c1 3 ok release
+             120 c2 20 invoke acquire lock=L ttl_ms=100
+             121 c2 20 ok acquire validity=220 token=5",
+        )
+        .fault("c1", "burns", from, from + 15)
+        .says("token-order")
+    };
+    assert_eq!(burnt(110), ("violated", "unspecified"));
+    assert_eq!(burnt(111), ("violated", "broken"));
+}
+
+#[test]
 fn what_nobody_said_is_unspecified() {
     let silent = doubly_held().header(|header| header["contract"] = json!([]));
     assert_eq!(silent.says("mutual-exclusion"), ("violated", "unspecified"));

@@ -25,6 +25,11 @@ impl Span {
         self.from.max(other.from) < self.to.min(other.to)
     }
 
+    /// Whether neither is over before the other begins.
+    pub fn meets(self, other: Span) -> bool {
+        self.from.max(other.from) <= self.to.min(other.to)
+    }
+
     /// How long it is.
     pub fn length(self) -> u64 {
         self.to.saturating_sub(self.from)

@@ -33,7 +33,7 @@ pub fn touches(facts: &Facts, party: &Party) -> Vec<Touch> {
     let certainly = is_explained_by(&shown);
     let mut all: Vec<Touch> = near
         .iter()
-        .filter(|hazard| hazard.time.overlaps(party.lifetime))
+        .filter(|hazard| hazard.time.meets(party.lifetime))
         .filter(|hazard| explained || !holds_up(hazard))
         .map(|hazard| Touch {
             name: hazard.name,
