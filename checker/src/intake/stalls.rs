@@ -13,12 +13,14 @@ impl Intake {
     pub(super) fn stall(&mut self, event: &Event<'_>) {
         let from = event.t.saturating_sub(event.stalled_ns.unwrap_or_default());
         match Role::of(host_of(&event.process)) {
-            Some(role @ (Role::Server | Role::Storage)) => self.record.host_stalls.push(HostStall {
-                host: host_of(&event.process).to_owned(),
-                role,
-                from,
-                until: event.t,
-            }),
+            Some(role @ (Role::Server | Role::Storage)) => {
+                self.record.host_stalls.push(HostStall {
+                    host: host_of(&event.process).to_owned(),
+                    role,
+                    from,
+                    until: event.t,
+                })
+            }
             Some(Role::Client) => {
                 let mut hosts = event.on.iter().flatten();
                 if hosts.any(|host| host == STORAGE) {

@@ -258,7 +258,8 @@ fn first_open_write_of_value(case: &Case<'_>) -> Map<(u32, u32), u64> {
     let mut open = Map::default();
     for (row, write) in case.record.writes.iter().enumerate() {
         if case.storage.made_no_known_version(case.record, row as u32)
-            && write.call.completion != Completion::Fail {
+            && write.call.completion != Completion::Fail
+        {
             for value in [write.value, ANY] {
                 open.entry((write.document, value))
                     .or_insert(write.call.invoked);
