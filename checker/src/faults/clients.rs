@@ -199,10 +199,10 @@ impl Deeds {
     pub(super) fn finish(mut self) -> Deeds {
         for here in self.0.values_mut() {
             let any = here.by.iter().map(|(since, _)| NEVER - since);
-            let work =
-                here.by
-                    .iter()
-                    .map(|(since, is_work)| if *is_work { NEVER - since } else { 0 });
+            let work = here
+                .by
+                .iter()
+                .map(|(since, is_work)| if *is_work { NEVER - since } else { 0 });
             here.any = Some(SegmentTree::of(any));
             here.work = Some(SegmentTree::of(work));
         }
