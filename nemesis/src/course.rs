@@ -115,6 +115,23 @@ impl<'a> Course<'a> {
             Some(Err(cause)) => error = cause.to_string(),
             None => {}
         }
+        self.record_given_up(error);
+    }
+
+    /// Gives the fault up without having begun: because of this, or because the run ends.
+    pub fn never_start(self, because: Option<String>) {
+        let _closed = Closed {
+            engine: self.engine,
+            step: self.step,
+        };
+        let ended = || match self.has_come() {
+            true => "the run ended before its turn came".to_owned(),
+            false => self.never_came(),
+        };
+        self.record_given_up(because.unwrap_or_else(ended));
+    }
+
+    fn record_given_up(&self, error: String) {
         let now_ns = monotonic_ns();
         self.record(now_ns, Function::Inject, Kind::Invoke, None, None, None);
         self.record(
