@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bollard::container::LogOutput;
+use bollard::errors::Error as Reply;
 use bollard::models::NetworkCreateRequest;
 use bollard::query_parameters::{InspectContainerOptions, LogsOptionsBuilder};
 use futures_util::StreamExt as _;
@@ -19,6 +20,7 @@ use testcontainers::{GenericImage, ImageExt as _, TestcontainersError};
 use tokio::runtime::Runtime;
 
 use super::bounds::Bounds;
+use super::interference::Made;
 use super::{CLIENT_STAGE, Ends, FOLDERS, Host, Role, STORAGE, STORAGE_SERVICE, Site, SiteRequest};
 use super::{real_time, servers};
 use crate::agent::{Agent, AgentError};
@@ -89,7 +91,10 @@ pub fn start(request: &SiteRequest, cancelled: &AtomicBool) -> Result<Site, Erro
             site.timings = watch.laps;
             Ok(site)
         }
-        Err(error) => Err(runtime.block_on(site.give_up(&ground.engine, error))),
+        Err(error) => Err(runtime.block_on(async {
+            let error = ground.explained(error).await;
+            site.give_up(&ground.engine, error).await
+        })),
     }
 }
 
@@ -181,6 +186,7 @@ struct Ground {
     network: String,
     sockets: PathBuf,
     folders: PathBuf,
+    made: Made,
 }
 
 impl Ground {
@@ -204,6 +210,7 @@ impl Ground {
             network: network.to_string_lossy().into_owned(),
             sockets,
             folders: folders.to_path_buf(),
+            made: Made::default(),
         })
     }
 
@@ -264,6 +271,9 @@ impl Ground {
             fs::create_dir(folder).map_err(|source| Error::io(folder, source))?;
         }
         let started = self.request(&name, role, image).start().await;
+        if started.is_ok() || is_of_made(&started) {
+            self.made.note(&name);
+        }
         let started = started.map_err(|error| of_testcontainers(&name, error))?;
         // Dropped, it would remove the container, which goes with all others of its run by their label.
         std::mem::forget(started);
@@ -277,6 +287,12 @@ impl Ground {
             folder,
             container,
         })
+    }
+
+    /// The same error, with the end of a container in its place where somebody else ended one.
+    async fn explained(&self, error: Error) -> Error {
+        let container_of = |host: &str| self.container_of(host);
+        self.made.explain(error, &self.engine, container_of).await
     }
 
     fn container_of(&self, host: &str) -> String {
@@ -412,6 +428,23 @@ fn greet(socket: &Path) -> Result<String, AgentError> {
     }
     // Each connection has a thread of its own, and only a new one asks anew.
     Agent::connect(socket)?.hello()
+}
+
+/// Whether a container was made that could not be started, or looked at, as it was there no more.
+fn is_of_made<T>(started: &Result<T, TestcontainersError>) -> bool {
+    let reply = match started {
+        Err(TestcontainersError::Client(
+            ClientError::StartContainer(reply) | ClientError::InspectContainer(reply),
+        )) => reply,
+        _ => return false,
+    };
+    matches!(
+        reply,
+        Reply::DockerResponseServerError {
+            status_code: 404,
+            ..
+        }
+    )
 }
 
 /// Docker's own words, out of what is wrapped around them.

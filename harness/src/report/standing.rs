@@ -126,16 +126,6 @@ impl Standing {
     }
 }
 
-/// The classes that say how runs stand, from the worst on.
-pub fn telling_classes() -> impl Iterator<Item = Class> {
-    STANDINGS
-        .iter()
-        .filter_map(|standing| match standing.shown_by {
-            Shown::Class(class) => Some(class),
-            _ => None,
-        })
-}
-
 /// A run of which nothing is said does not tell either: it is not kept for want of a property.
 pub fn has(run: &Judgement, class: Class) -> bool {
     let tells = !run.properties.is_empty() && run.outcome != Answer::Unknown;
