@@ -92,19 +92,35 @@ impl Run {
         }
     }
 
+    /// Waits until there is a container of a host, started or not.
+    fn await_container(&self, host: &str) -> String {
+        let limit = Instant::now() + PATIENCE;
+        loop {
+            if let Some(name) = self.find_container(host) {
+                return name;
+            }
+            assert!(Instant::now() < limit, "no container of {host}");
+        }
+    }
+
     /// The container of a host.
     fn container(&self, host: &str) -> String {
+        self.find_container(host)
+            .unwrap_or_else(|| panic!("no container of {host}"))
+    }
+
+    fn find_container(&self, host: &str) -> Option<String> {
         let listed = docker(&[
             "ps",
+            "--all",
             "--format",
             r#"{{.Label "fencepost.owner"}} {{.Names}}"#,
         ]);
         let owner = format!("{}:", self.child.id());
-        let name = listed.lines().find_map(|line| {
+        listed.lines().find_map(|line| {
             let name = line.strip_prefix(&owner)?.split(' ').nth(1)?;
             name.ends_with(&format!("-{host}")).then(|| name.to_owned())
-        });
-        name.unwrap_or_else(|| panic!("no container of {host} in:\n{listed}"))
+        })
     }
 
     /// Waits for what is said of a host's end; all that was said with it.
@@ -333,6 +349,25 @@ fn a_container_that_goes_ends_the_run_on_every_topology() {
     expect_the_end_of("postgres-lease", "storage", Blow::Remove, removed);
     expect_the_end_of("redis-token", "c1", Blow::Kill, killed);
     expect_the_end_of("redis-token", "c2", Blow::Remove, removed);
+}
+
+#[test]
+fn a_container_that_goes_while_its_run_is_starting_is_told() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    for (lock, host) in [("redis-token", "s1"), ("etcd-lease", "c1")] {
+        let mut run = Run::start(lock);
+        let container = run.await_container(host);
+        docker(&["rm", "--force", &container]);
+        let said = run.told_of(host);
+        assert!(
+            said.contains("its container was removed while it was starting"),
+            "{said}"
+        );
+        let (status, ..) = run.ended();
+        assert_eq!(status, Some(69));
+    }
 }
 
 #[test]

@@ -253,6 +253,31 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_run_is_told_in_the_words_of_the_matrix() {
+        let mut missed = run_with(&[Class::LimitShown, Class::LimitNotShown]);
+        missed.controls = vec![missed.properties[1].name.clone()];
+        let mut runs = vec![run_with(&[]), missed];
+        runs.extend(
+            [
+                Class::Broken,
+                Class::Unknown,
+                Class::Unspecified,
+                Class::LimitShown,
+            ]
+            .map(|class| run_with(&[class])),
+        );
+        for run in runs {
+            let line = run.line();
+            let (_, told) = line.split_once("): ").expect("a seed");
+            let word = Standing::of(std::slice::from_ref(&run)).word;
+            assert_eq!(told.split(": ").next(), Some(word), "{line}");
+            if word == "limit not shown" {
+                assert!(told.ends_with(&run.controls[0]), "{line}");
+            }
+        }
+    }
+
+    #[test]
     fn by_contract_only_what_was_promised_or_is_not_known_counts() {
         for (classes, exit) in [
             (&[][..], Exit::Kept),

@@ -43,16 +43,16 @@ impl Course<'_> {
     }
 
     /// Waits until those faults of the same trigger are in place, or given up, that stand before this one in the plan;
-    /// whether there are any.
-    pub(super) fn await_turn(&self) -> bool {
+    /// whether there are any. `None` if the run ends before.
+    pub(super) fn await_turn(&self) -> Option<bool> {
         let before = self.engine.rules.before(self.step);
-        // The last ones first: they strike in order, and the first that is not in place settles it.
-        let begun = |state: &State| {
-            let mut last_first = before.iter().rev();
-            last_first.all(|step| state.is_begun(*step)).then_some(())
+        let check = |state: &State| {
+            // The last ones first: they strike in order, and the first that is not in place settles it.
+            let begun = before.iter().rev().all(|step| state.is_begun(*step));
+            let follows = begun.then_some(!before.is_empty());
+            follows.map(Some).or_else(|| state.stopping().map(|_| None))
         };
-        self.engine.board.wait(None, begun);
-        !before.is_empty()
+        self.engine.board.wait(None, check)?
     }
 
     /// The number of the rule that tells of the trigger; none for a time.
