@@ -175,15 +175,7 @@ impl<'a> Course<'a> {
         let mut strike = match strike {
             Ok(strike) => strike,
             Err(error) => {
-                let error = Some(error.to_string());
-                self.record(
-                    monotonic_ns(),
-                    Function::Inject,
-                    Kind::Fail,
-                    None,
-                    None,
-                    error,
-                );
+                self.record_not_injected(Kind::Fail, None, &error);
                 return None;
             }
         };
@@ -208,11 +200,15 @@ impl<'a> Course<'a> {
                     Kind::Fail
                 };
                 self.undo(strike.as_mut());
-                let error = Some(error.to_string());
-                self.record(monotonic_ns(), Function::Inject, kind, engine, None, error);
+                self.record_not_injected(kind, engine, &error);
                 None
             }
         }
+    }
+
+    fn record_not_injected(&self, kind: Kind, engine: Option<&'static str>, error: &FaultError) {
+        let error = Some(error.to_string());
+        self.record(monotonic_ns(), Function::Inject, kind, engine, None, error);
     }
 
     /// Heals a strike of which nothing will be recorded.
