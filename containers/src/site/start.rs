@@ -430,7 +430,7 @@ fn greet(socket: &Path) -> Result<String, AgentError> {
     Agent::connect(socket)?.hello()
 }
 
-/// Whether a container was made that could not be started, or looked at, as it was there no more.
+/// Whether a container was made that could not be started, or looked at, as somebody had removed it or was about to.
 fn is_of_made<T>(started: &Result<T, TestcontainersError>) -> bool {
     let reply = match started {
         Err(TestcontainersError::Client(
@@ -438,13 +438,13 @@ fn is_of_made<T>(started: &Result<T, TestcontainersError>) -> bool {
         )) => reply,
         _ => return false,
     };
-    matches!(
-        reply,
+    match reply {
         Reply::DockerResponseServerError {
-            status_code: 404,
-            ..
-        }
-    )
+            status_code,
+            message,
+        } => *status_code == 404 || message.contains("marked for removal"),
+        _ => false,
+    }
 }
 
 /// Docker's own words, out of what is wrapped around them.
