@@ -127,18 +127,14 @@ pub(crate) fn waits_until(record: &Record, call: &Call) -> u64 {
         return call.completed;
     }
     let process = &record.processes[call.process as usize];
-    let crashes = process
-        .crashes
-        .iter()
-        .filter(|crash| call.invoked <= crash.completed);
+    let crash = process.crashes.first_done_since(call.invoked);
     let exits = process
         .exits
         .iter()
         .copied()
         .filter(|&exit| exit >= call.invoked);
-    crashes
-        .map(|crash| crash.invoked.max(call.invoked))
-        .chain(exits)
+    exits
+        .chain(crash.map(|crash| crash.invoked.max(call.invoked)))
         .min()
         .unwrap_or(record.end)
 }

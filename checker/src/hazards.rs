@@ -4,6 +4,7 @@
 //! each grant is left aside from the instant on at which such a hazard touched it ([`Cuts`]), and a violation
 //! that is found among what is left is excused by nothing.
 
+mod on_hosts;
 mod several_servers;
 mod waits;
 
@@ -11,6 +12,7 @@ use std::cell::OnceCell;
 
 use histories::{Deed, Effect, Hazard, Plan, Promise, Role, host_of};
 
+use self::on_hosts::OnHosts;
 use self::waits::{HeldUp, Lengths, Waits, covered};
 use crate::contract::{
     Contract, about_as_long_as, hazards_of, keeps_from_asking, makes_late, undone_by,
@@ -48,7 +50,7 @@ pub(crate) struct Disturbance {
 /// The hazards of a history.
 pub(crate) struct Hazards {
     pub(crate) windows: Vec<Window>,
-    pub(crate) disturbances: Vec<Disturbance>,
+    pub(crate) disturbances: OnHosts<Disturbance>,
     /// Whether clients recorded their stalls, so that one that is not recorded was none.
     stalls_recorded: bool,
     plan: Lengths,
@@ -106,7 +108,9 @@ impl Hazards {
         windows.sort_by_key(|window| window.from);
         Hazards {
             windows,
-            disturbances,
+            disturbances: OnHosts::new(disturbances, |here| {
+                (Some(here.host.clone()), here.from, here.until)
+            }),
             stalls_recorded,
             plan: Lengths {
                 ttl_ns: plan.ttl_ms.saturating_mul(1_000_000),
@@ -131,10 +135,14 @@ impl Hazards {
             .windows
             .iter()
             .partition(|window| makes_late(window.hazard));
-        let others: Vec<&Window> = others
+        let others = others
             .into_iter()
-            .filter(|window| excuses(window.hazard, window.is_shown))
-            .collect();
+            .filter(|window| excuses(window.hazard, window.is_shown));
+        let (late, others) = (on_hosts(late), on_hosts(others));
+        let first_touch = |host: &str, (from, until): (u64, u64)| {
+            let first = others.first_meeting(host, from, until);
+            first.unwrap_or(NEVER)
+        };
         let perhaps = !self.stalls_recorded
             && excuse == Excuse::LimitOrUnspecified
             && contract.said(property, Hazard::ClientStopped).promise != Promise::Promised;
@@ -145,8 +153,7 @@ impl Hazards {
                 return 0;
             }
             let host = host_of(record.names.text(acquire.call.process));
-            let lifetime = grants.lifetime(record, grant);
-            let mut cut = first_on(&others, host, lifetime).unwrap_or(NEVER);
+            let mut cut = first_touch(host, grants.lifetime(record, grant));
             if acquire.granted() && grants.was_outlived(grant) {
                 cut = cut.min(self.cut_of_late(record, grants, grant, &late, &excuses, perhaps));
             }
@@ -162,10 +169,12 @@ impl Hazards {
         let of_acts = acts_under_no_grant(record).map(|(call, until)| {
             let host = host_of(record.names.text(call.process));
             let undead = record.processes[call.process as usize].outlives_its_death();
-            let lifetime = (call.invoked, until);
-            let touched = || first_on(&others, host, lifetime);
-            let cut = if undead { Some(0) } else { touched() };
-            (call.op, cut.unwrap_or(NEVER))
+            let cut = if undead {
+                0
+            } else {
+                first_touch(host, (call.invoked, until))
+            };
+            (call.op, cut)
         });
         Cuts::new(of_grants.collect(), of_acts, Some(excuse))
     }
@@ -176,7 +185,7 @@ impl Hazards {
         record: &Record,
         grants: &Grants,
         grant: u32,
-        late: &[&Window],
+        late: &OnHosts<&Window>,
         excuses: &impl Fn(Hazard, bool) -> bool,
         perhaps: bool,
     ) -> u64 {
@@ -190,7 +199,7 @@ impl Hazards {
         let waits = self.waits.get_or_init(|| Waits::of(record));
         let acquire = &record.acquires[grant as usize];
         let mut about = waits.as_work(acquire, grant, lifetime, self.plan);
-        for window in late.iter().filter(|window| window.is_on(host, lifetime)) {
+        for window in late.meeting(host, lifetime.0, lifetime.1) {
             let (start, end) = (window.from.max(lifetime.0), window.until.min(lifetime.1));
             let held = |began, (start, end)| HeldUp {
                 hazard: window.hazard,
@@ -240,21 +249,6 @@ impl Excuse {
     }
 }
 
-impl Window {
-    /// Whether it is about in a lifetime of a client on this host.
-    fn is_on(&self, host: &str, (from, until): (u64, u64)) -> bool {
-        let here = self.host.as_deref().is_none_or(|own| own == host);
-        here && self.from <= until && from <= self.until
-    }
-}
-
-/// When the first of these began that is about in a lifetime of a client on this host. They are in the order in which they
-/// began.
-fn first_on(windows: &[&Window], host: &str, lifetime: (u64, u64)) -> Option<u64> {
-    let first = windows.iter().find(|window| window.is_on(host, lifetime))?;
-    Some(first.from)
-}
-
 /// Who ends something on a host may do more there, of which no contract speaks.
 fn ends_by_others(record: &Record, faults: &Faults) -> Vec<Window> {
     let of_hosts = record
@@ -269,6 +263,13 @@ fn ends_by_others(record: &Record, faults: &Faults) -> Vec<Window> {
         Some(window(Hazard::Unforeseen, Some(host), at, NEVER))
     });
     of_hosts.chain(of_clients).collect()
+}
+
+/// Windows by the hosts whose grants they touch.
+fn on_hosts<'a>(windows: impl IntoIterator<Item = &'a Window>) -> OnHosts<&'a Window> {
+    OnHosts::new(windows, |window| {
+        (window.host.clone(), window.from, window.until)
+    })
 }
 
 fn window(hazard: Hazard, host: Option<&str>, from: u64, until: u64) -> Window {

@@ -9,7 +9,7 @@ use histories::{Event, Function, Header, Kind, NEMESIS, Role, STORAGE, host_of};
 
 use crate::assumptions::{Flaw, Flaws};
 use crate::error::Error;
-use crate::faults::Faults;
+use crate::faults::Gathering;
 use crate::index::Known;
 use crate::names::{Map, NONE};
 use crate::operations::{
@@ -55,7 +55,7 @@ fn lane(f: Function) -> Lane {
 /// The state of taking in.
 pub(crate) struct Intake {
     pub(crate) record: Record,
-    pub(crate) faults: Faults,
+    pub(crate) faults: Gathering,
     pub(crate) flaws: Flaws,
     pub(crate) open: Map<u64, Open>,
     /// Rows of acquires that the history lacks, by the operation by which others speak of them.
@@ -68,7 +68,7 @@ impl Intake {
     pub(crate) fn new(header: &Header) -> Intake {
         Intake {
             record: Record::default(),
-            faults: Faults::new(header),
+            faults: Gathering::new(header),
             flaws: Flaws::default(),
             open: Map::default(),
             absent: Map::default(),

@@ -24,6 +24,7 @@ mod names;
 mod operations;
 mod plausible;
 mod properties;
+mod segment_tree;
 mod sentences;
 mod storage;
 #[cfg(test)]

@@ -2,10 +2,13 @@
 
 mod events;
 
+use std::sync::Arc;
+
 use histories::{Kind, Role};
 
 use crate::index::{Index, Known};
 use crate::names::Names;
+use crate::segment_tree::SegmentTree;
 
 /// An instant that never comes, or that nobody knows: later than all others.
 pub(crate) const NEVER: u64 = u64::MAX;
@@ -258,6 +261,76 @@ pub(crate) struct Death {
     pub(crate) completed: u64,
 }
 
+/// The deaths on one host, in the order in which they were asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Deaths {
+    all: Vec<Death>,
+    completed: SegmentTree<u64>,
+    /// By death: the least completion from that one on.
+    completed_min: Vec<u64>,
+}
+
+impl Deaths {
+    pub(crate) fn new(all: Vec<Death>) -> Deaths {
+        let mut completed_min: Vec<u64> = all.iter().map(|death| death.completed).collect();
+        for at in (1..all.len()).rev() {
+            completed_min[at - 1] = completed_min[at - 1].min(completed_min[at]);
+        }
+        Deaths {
+            completed: SegmentTree::of(all.iter().map(|death| death.completed)),
+            completed_min,
+            all,
+        }
+    }
+
+    /// How many were asked for before this instant.
+    pub(crate) fn asked_before(&self, t: u64) -> usize {
+        self.all.partition_point(|death| death.invoked < t)
+    }
+
+    pub(crate) fn all(&self) -> &[Death] {
+        &self.all
+    }
+}
+
+/// What crashed a process: the deaths on its host that were asked for since it began. All lives of a host share them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Crashes {
+    on_host: Arc<Deaths>,
+    first: usize,
+}
+
+impl Crashes {
+    /// Those of a process whose first event came at `since`: one that comes to life after a crash began is the next one.
+    pub(crate) fn since(since: u64, on_host: Arc<Deaths>) -> Crashes {
+        Crashes {
+            first: on_host.asked_before(since),
+            on_host,
+        }
+    }
+
+    /// The one that was asked for first.
+    pub(crate) fn first(&self) -> Option<&Death> {
+        self.on_host.all.get(self.first)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first().is_none()
+    }
+
+    /// When the first of them was done.
+    pub(crate) fn first_done(&self) -> Option<u64> {
+        self.on_host.completed_min.get(self.first).copied()
+    }
+
+    /// The one that was asked for first of those that were done at `t` or later.
+    pub(crate) fn first_done_since(&self, t: u64) -> Option<&Death> {
+        let range = self.first..self.on_host.all.len();
+        let found = self.on_host.completed.find(range, t)?;
+        Some(&self.on_host.all[found])
+    }
+}
+
 /// A process of a client, in one of its lives.
 #[derive(Clone, Debug)]
 pub(crate) struct Process {
@@ -276,7 +349,7 @@ pub(crate) struct Process {
     /// The first of them that the run did not ask for, as far as that tells: when, and how.
     pub(crate) odd_exit: Option<(u64, String)>,
     /// What crashed it; known when all events are.
-    pub(crate) crashes: Vec<Death>,
+    pub(crate) crashes: Crashes,
     /// When it had events that do not fit the others, in order: what they told it is not known.
     pub(crate) unclear: Vec<u64>,
     /// Likewise, when releases and extensions ended of which nobody knows when they were asked for.
@@ -299,7 +372,7 @@ impl Process {
             waits: Vec::new(),
             exits: Vec::new(),
             odd_exit: None,
-            crashes: Vec::new(),
+            crashes: Crashes::default(),
             unclear: Vec::new(),
             unclear_since_when: Vec::new(),
             lock_op: None,
@@ -316,16 +389,16 @@ impl Process {
 
     /// When it died first, at the earliest.
     pub(crate) fn first_death(&self) -> Option<u64> {
-        let crashes = self.crashes.iter().map(|crash| crash.invoked);
-        self.exits.iter().copied().chain(crashes).min()
+        let crash = self.crashes.first().map(|crash| crash.invoked);
+        self.exits.iter().copied().chain(crash).min()
     }
 
     /// Whether it did anything after it had died: then one of the two did not happen, and nobody knows which.
     pub(crate) fn outlives_its_death(&self) -> bool {
         let crashed = self
             .crashes
-            .iter()
-            .any(|crash| crash.completed < self.last_deed);
+            .first_done()
+            .is_some_and(|done| done < self.last_deed);
         let exited = self.exits.iter().any(|&exit| exit < self.last_deed);
         crashed || exited
     }

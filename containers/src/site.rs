@@ -2,6 +2,7 @@
 
 mod bounds;
 mod ends;
+mod interference;
 mod real_time;
 mod servers;
 mod start;

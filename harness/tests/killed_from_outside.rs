@@ -92,25 +92,44 @@ impl Run {
         }
     }
 
+    /// Waits until the container of a host runs: Docker loses track of one that is removed while it is being started.
+    fn await_container(&self, host: &str) -> String {
+        let limit = Instant::now() + PATIENCE;
+        loop {
+            if let Some(name) = self.find_container(host) {
+                return name;
+            }
+            assert!(Instant::now() < limit, "no container of {host}");
+        }
+    }
+
     /// The container of a host.
     fn container(&self, host: &str) -> String {
+        self.find_container(host)
+            .unwrap_or_else(|| panic!("no container of {host}"))
+    }
+
+    fn find_container(&self, host: &str) -> Option<String> {
         let listed = docker(&[
             "ps",
             "--format",
             r#"{{.Label "fencepost.owner"}} {{.Names}}"#,
         ]);
         let owner = format!("{}:", self.child.id());
-        let name = listed.lines().find_map(|line| {
+        listed.lines().find_map(|line| {
             let name = line.strip_prefix(&owner)?.split(' ').nth(1)?;
             name.ends_with(&format!("-{host}")).then(|| name.to_owned())
-        });
-        name.unwrap_or_else(|| panic!("no container of {host} in:\n{listed}"))
+        })
     }
 
     /// Waits for what is said of a host's end; all that was said with it.
     fn told_of(&self, host: &str) -> String {
+        self.told_within(TOLD_WITHIN, host)
+    }
+
+    fn told_within(&self, within: Duration, host: &str) -> String {
         let needle = format!("host {host} ended: ");
-        let limit = Instant::now() + TOLD_WITHIN;
+        let limit = Instant::now() + within;
         let mut said = String::new();
         while !said.contains(&needle) {
             match self
@@ -119,7 +138,7 @@ impl Run {
             {
                 Ok(line) => said.push_str(&(line + "\n")),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    panic!("`{needle}` was not said within {TOLD_WITHIN:?}, but:\n{said}")
+                    panic!("`{needle}` was not said within {within:?}, but:\n{said}")
                 }
             }
         }
@@ -350,6 +369,25 @@ fn a_container_that_goes_ends_the_run_on_every_topology() {
     expect_the_end_of("postgres-lease", "storage", Blow::Remove, removed);
     expect_the_end_of("redis-token", "c1", Blow::Kill, killed);
     expect_the_end_of("redis-token", "c2", Blow::Remove, removed);
+}
+
+#[test]
+fn a_container_that_goes_while_its_run_is_starting_is_told() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    for (lock, host) in [("redis-token", "s1"), ("etcd-lease", "c1")] {
+        let mut run = Run::start(lock);
+        let container = run.await_container(host);
+        docker(&["rm", "--force", &container]);
+        // What Docker was asked for besides has to be there before it can be removed.
+        let said = run.told_within(PATIENCE, host);
+        // Where Docker takes its time, the start is over by then.
+        let is_told = ["removed while it was starting", "its agent is gone"];
+        assert!(is_told.iter().any(|told| said.contains(told)), "{said}");
+        let (status, ..) = run.ended();
+        assert_eq!(status, Some(69));
+    }
 }
 
 #[test]

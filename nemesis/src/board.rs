@@ -17,14 +17,35 @@ pub(crate) struct Board {
 
 /// What stands on the board.
 pub(crate) struct State {
-    /// All that clients reached, in the order in which it was told.
-    reached: Vec<Reached>,
+    /// What clients reached, by client and rule, in the order in which it was told.
+    reached: HashMap<String, HashMap<u32, OfRule>>,
+    /// The points that clients reached, in the same order: client and rule.
+    points: Vec<(String, u32)>,
     /// Points at which clients were let go on: client and rule.
     let_go: HashMap<(String, u32), u64>,
     steps: Vec<Step>,
+    begun: Begun,
     /// Clients that cannot be watched, and why.
     unwatched: Vec<String>,
     stopping: Option<Haste>,
+}
+
+/// What a client reached by one rule.
+#[derive(Default)]
+struct OfRule {
+    reached: Vec<Reached>,
+    /// The latest time at which one was reached, of each and those before it.
+    reached_max_ns: Vec<u64>,
+    /// The latest invocation of one.
+    invoked_max_ns: u64,
+}
+
+/// The faults from the first one on that were all injected, or given up.
+#[derive(Clone, Copy, Default)]
+struct Begun {
+    count: usize,
+    /// When the last one of them was injected.
+    in_place_max_ns: Option<u64>,
 }
 
 /// How far the course of one fault has come.
@@ -52,9 +73,11 @@ impl Board {
     pub fn new(steps: usize) -> Board {
         Board {
             state: Mutex::new(State {
-                reached: Vec::new(),
+                reached: HashMap::new(),
+                points: Vec::new(),
                 let_go: HashMap::new(),
                 steps: vec![Step::default(); steps],
+                begun: Begun::default(),
                 unwatched: Vec::new(),
                 stopping: None,
             }),
@@ -121,9 +144,9 @@ impl Board {
         self.change(|state| state.stopping = state.stopping.max(Some(haste)));
     }
 
-    /// See [`State::is_settled`].
-    pub fn is_settled(&self, step: usize, lasts: bool) -> bool {
-        self.state().is_settled(step, lasts)
+    /// What the board says now.
+    pub fn look<T>(&self, look: impl FnOnce(&State) -> T) -> T {
+        look(&self.state())
     }
 
     pub fn let_go_ns(&self, client: &str, rule: u32) -> Option<u64> {
@@ -134,38 +157,83 @@ impl Board {
     /// The completions of a client in a span of time; points are none.
     pub fn completed(&self, client: &str, from_ns: u64, to_ns: u64) -> Vec<Reached> {
         let state = self.state();
-        let completed = state.reached.iter().filter(|reached| {
-            let in_time = (from_ns..=to_ns).contains(&reached.reached_ns);
-            reached.client == client && in_time && reached.reached_ns != reached.invoked_ns
-        });
-        completed.cloned().collect()
+        let mut completed: Vec<Reached> = state
+            .reached
+            .get(client)
+            .into_iter()
+            .flat_map(HashMap::values)
+            .flat_map(|of_rule| of_rule.since(from_ns))
+            .filter(|reached| {
+                let in_time = (from_ns..=to_ns).contains(&reached.reached_ns);
+                in_time && reached.reached_ns != reached.invoked_ns
+            })
+            .cloned()
+            .collect();
+        completed.sort_by_key(|reached| reached.reached_ns);
+        completed
+    }
+}
+
+impl OfRule {
+    fn push(&mut self, reached: Reached) {
+        let latest_ns = self.reached_max_ns.last().copied().unwrap_or(0);
+        self.reached_max_ns.push(latest_ns.max(reached.reached_ns));
+        self.invoked_max_ns = self.invoked_max_ns.max(reached.invoked_ns);
+        self.reached.push(reached);
+    }
+
+    /// Those from the first one on that was reached at `from_ns` or later.
+    fn since(&self, from_ns: u64) -> &[Reached] {
+        let first = self.reached_max_ns.partition_point(|&ns| ns < from_ns);
+        &self.reached[first..]
     }
 }
 
 impl State {
     /// Notes what a client reached; whether it is new here.
     pub fn reached(&mut self, reached: Reached, once: bool) -> bool {
-        let again = once && self.first_at(&reached.client, reached.rule).is_some();
-        if !again {
-            self.reached.push(reached);
+        let of_client = self.reached.entry(reached.client.clone()).or_default();
+        let of_rule = of_client.entry(reached.rule).or_default();
+        if once && !of_rule.reached.is_empty() {
+            return false;
         }
-        !again
+        if once {
+            self.points.push((reached.client.clone(), reached.rule));
+        }
+        of_rule.push(reached);
+        true
     }
 
     /// The fault of this step was injected.
     pub fn in_place(&mut self, step: usize, at_ns: u64) {
         self.steps[step].in_place_ns = Some(at_ns);
+        self.count_begun();
     }
 
     /// The fault of this step has healed, or was given up.
     pub fn over(&mut self, step: usize) {
         self.steps[step].over = true;
+        self.count_begun();
     }
 
     /// Nothing more will be recorded of this step.
     pub fn close(&mut self, step: usize) {
         self.steps[step].over = true;
         self.steps[step].closed = true;
+        self.count_begun();
+    }
+
+    fn count_begun(&mut self) {
+        while self.begun.count < self.steps.len() && self.is_begun(self.begun.count) {
+            let in_place_ns = self.steps[self.begun.count].in_place_ns;
+            self.begun.in_place_max_ns = self.begun.in_place_max_ns.max(in_place_ns);
+            self.begun.count += 1;
+        }
+    }
+
+    /// The points that clients reached after the first `known` ones: client and rule.
+    pub fn points_after(&self, known: usize) -> &[(String, u32)] {
+        &self.points[known..]
     }
 
     /// Notes that a client is let go on from a point; whether it waits there and was not let go before.
@@ -202,9 +270,12 @@ impl State {
         self.steps[step].over
     }
 
+    fn of_rule(&self, client: &str, rule: u32) -> Option<&OfRule> {
+        self.reached.get(client)?.get(&rule)
+    }
+
     fn first_at(&self, client: &str, rule: u32) -> Option<&Reached> {
-        let same = |reached: &&Reached| reached.client == client && reached.rule == rule;
-        self.reached.iter().find(same)
+        self.of_rule(client, rule)?.reached.first()
     }
 
     /// What a point set off.
@@ -212,25 +283,20 @@ impl State {
         self.first_at(client, rule).cloned().map(Trigger::Reached)
     }
 
-    /// The first completion after all faults before `step` were injected.
+    /// The first completion after all faults before `step` were injected. To be asked of a fault that was not injected yet.
     pub fn after_others(&self, client: &str, rule: u32, step: usize) -> Option<Trigger> {
-        if !(0..step).all(|earlier| self.is_begun(earlier)) {
+        if self.begun.count < step {
             return None;
         }
-        let earlier = self.steps[..step].iter();
-        let from_ns = earlier.filter_map(|step| step.in_place_ns).max();
-        let later = self.reached.iter().find(|reached| {
-            let same = reached.client == client && reached.rule == rule;
-            same && Some(reached.reached_ns) > from_ns
-        });
+        let from_ns = self.begun.in_place_max_ns.map_or(0, |ns| ns + 1);
+        let later = self.of_rule(client, rule)?.since(from_ns).first();
         later.cloned().map(Trigger::Reached)
     }
 
     /// Whether a client completed something that it invoked at `from_ns` or later.
     pub fn completed_since(&self, client: &str, rule: u32, from_ns: u64) -> bool {
-        self.reached.iter().any(|reached| {
-            reached.client == client && reached.rule == rule && reached.invoked_ns >= from_ns
-        })
+        let of_rule = self.of_rule(client, rule);
+        of_rule.is_some_and(|of_rule| of_rule.invoked_max_ns >= from_ns)
     }
 }
 

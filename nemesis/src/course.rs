@@ -25,6 +25,9 @@ const LOOK_NOW_AND_THEN: Duration = Duration::from_millis(50);
 /// How long it may take until healing shows: a server that starts again and finds its leader.
 const HEALING: Duration = Duration::from_secs(20);
 
+/// Why nothing was injected though the trigger came.
+const NO_TURN: &str = "the run ended before its turn came";
+
 /// See the module.
 pub(crate) struct Course<'a> {
     engine: &'a Engine,
@@ -80,14 +83,19 @@ impl<'a> Course<'a> {
         };
         let early = (self.planned.on != LEADER).then(|| self.begin());
         let Some(trigger) = self.await_trigger() else {
-            self.give_up_waiting(early);
+            let never_came = self.never_came();
+            self.give_up_waiting(early, never_came);
             return;
         };
         let strike = early.unwrap_or_else(|| {
             self.on = self.engine.hosts.leader()?;
             self.begin()
         });
-        if let Some(mut in_place) = self.inject(strike, &trigger) {
+        let Some(follows) = self.await_turn() else {
+            self.give_up_waiting(Some(strike), NO_TURN.to_owned());
+            return;
+        };
+        if let Some(mut in_place) = self.inject(strike, &trigger, follows) {
             let ending = self.last(&mut in_place);
             self.heal(in_place, ending);
         }
@@ -107,14 +115,31 @@ impl<'a> Course<'a> {
         fault.begin(&target, &mut self.hands)
     }
 
-    /// The run ends and the trigger never came.
-    fn give_up_waiting(&mut self, early: Option<Result<Box<dyn Strike>, FaultError>>) {
-        let mut error = self.never_came();
+    /// The run ends, and this is why nothing was injected, unless the fault could not begin.
+    fn give_up_waiting(&mut self, early: Option<Result<Box<dyn Strike>, FaultError>>, why: String) {
+        let mut error = why;
         match early {
             Some(Ok(mut strike)) => self.undo(strike.as_mut()),
             Some(Err(cause)) => error = cause.to_string(),
             None => {}
         }
+        self.record_given_up(error);
+    }
+
+    /// Gives the fault up without having begun: because of this, or because the run ends.
+    pub fn never_start(self, because: Option<String>) {
+        let _closed = Closed {
+            engine: self.engine,
+            step: self.step,
+        };
+        let ended = || match self.has_come() {
+            true => NO_TURN.to_owned(),
+            false => self.never_came(),
+        };
+        self.record_given_up(because.unwrap_or_else(ended));
+    }
+
+    fn record_given_up(&self, error: String) {
         let now_ns = monotonic_ns();
         self.record(now_ns, Function::Inject, Kind::Invoke, None, None, None);
         self.record(
@@ -131,8 +156,8 @@ impl<'a> Course<'a> {
         &mut self,
         strike: Result<Box<dyn Strike>, FaultError>,
         trigger: &Trigger,
+        follows: bool,
     ) -> Option<InPlace> {
-        let follows = self.await_turn();
         // A client that waits at its point does so since then; other triggers leave the clients free to go on.
         let invoked_ns = match (&self.planned.when, trigger) {
             (When::Point { .. }, Trigger::Reached(reached)) if !follows => reached.reached_ns,
@@ -150,15 +175,7 @@ impl<'a> Course<'a> {
         let mut strike = match strike {
             Ok(strike) => strike,
             Err(error) => {
-                let error = Some(error.to_string());
-                self.record(
-                    monotonic_ns(),
-                    Function::Inject,
-                    Kind::Fail,
-                    None,
-                    None,
-                    error,
-                );
+                self.record_not_injected(Kind::Fail, None, &error);
                 return None;
             }
         };
@@ -183,11 +200,15 @@ impl<'a> Course<'a> {
                     Kind::Fail
                 };
                 self.undo(strike.as_mut());
-                let error = Some(error.to_string());
-                self.record(monotonic_ns(), Function::Inject, kind, engine, None, error);
+                self.record_not_injected(kind, engine, &error);
                 None
             }
         }
+    }
+
+    fn record_not_injected(&self, kind: Kind, engine: Option<&'static str>, error: &FaultError) {
+        let error = Some(error.to_string());
+        self.record(monotonic_ns(), Function::Inject, kind, engine, None, error);
     }
 
     /// Heals a strike of which nothing will be recorded.

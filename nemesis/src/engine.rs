@@ -1,9 +1,9 @@
-//! The engine: watches the clients, runs each planned fault in a course of its own, and heals them all in the end.
+//! The engine: watches the clients, has each planned fault run in a course of its own, and heals them all in the end.
 
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ use containers::agent::protocol::{Action, Notice, Rule, Signal};
 use histories::{Event, Plan};
 
 use crate::board::{Board, Haste, State};
-use crate::course::Course;
 use crate::faults::{self, FaultError};
 use crate::hands::Hands;
 use crate::hosts::{CLIENT, Hosts};
 use crate::recorder::Recorder;
-use crate::rules::{self, Armed};
+use crate::rules::{Armed, Rules};
+use crate::starter::{Mistake, Starter};
 use crate::trigger::Reached;
 
 /// How long a watcher looks for notices before it looks whether it is still wanted.
@@ -28,8 +28,11 @@ const WATCH: Duration = Duration::from_millis(50);
 /// Dropping it heals everything at once, without waiting until that shows.
 pub struct Nemesis {
     engine: Arc<Engine>,
-    courses: Vec<JoinHandle<()>>,
+    /// None when it has ended.
+    starter: Option<JoinHandle<Vec<Mistake>>>,
     watchers: Vec<JoinHandle<()>>,
+    /// So many faults from the first one on are known to be settled.
+    settled: AtomicUsize,
 }
 
 impl Nemesis {
@@ -48,7 +51,7 @@ impl Nemesis {
     ) -> Nemesis {
         let board = Arc::new(Board::new(plan.faults.len()));
         let engine = Arc::new(Engine {
-            armed: rules::armed(&plan, sabotage),
+            rules: Rules::new(&plan, sabotage),
             recorder: Recorder::new(base_ns, sink),
             gate: Mutex::new(Hands::new(Arc::clone(&hosts), Arc::clone(&board), false)),
             zero_ns: monotonic_ns(),
@@ -63,15 +66,12 @@ impl Nemesis {
             thread::spawn(move || engine.watch(&client))
         });
         let watchers = watchers.collect();
-        let courses = (0..engine.plan.faults.len()).map(|step| {
-            let engine = Arc::clone(&engine);
-            thread::spawn(move || Course::new(&engine, step).run())
-        });
-        let courses = courses.collect();
+        let starter = Starter::new(Arc::clone(&engine));
         Nemesis {
             engine,
-            courses,
+            starter: Some(thread::spawn(move || starter.run())),
             watchers,
+            settled: AtomicUsize::new(0),
         }
     }
 
@@ -79,13 +79,20 @@ impl Nemesis {
     /// soon as it is in place.
     pub fn settled(&self) -> bool {
         let faults = &self.engine.plan.faults;
-        faults.iter().enumerate().all(|(step, fault)| {
-            let until = &fault.until;
+        let is_settled = |state: &State, step: usize| {
+            let until = &faults[step].until;
             let open = until.after_ms.is_none() && until.event.is_none();
-            self.engine
-                .board
-                .is_settled(step, open && !self.engine.is_momentary(step))
-        })
+            state.is_settled(step, open && !self.engine.is_momentary(step))
+        };
+        // What is settled stays so.
+        let mut settled = self.settled.load(Ordering::Relaxed);
+        self.engine.board.look(|state| {
+            while settled < faults.len() && is_settled(state, settled) {
+                settled += 1;
+            }
+        });
+        self.settled.store(settled, Ordering::Relaxed);
+        settled == faults.len()
     }
 
     /// Ends every fault that could keep a client from ending, waits within bounds until that shows, and lets all clients go
@@ -93,11 +100,12 @@ impl Nemesis {
     pub fn heal_for_clients_to_end(&self) {
         let engine = &self.engine;
         engine.board.stop(Haste::ClientsFirst);
-        let steps = 0..engine.plan.faults.len();
+        let mut steps = (0..engine.plan.faults.len()).peekable();
         let settled = |state: &State| {
-            let mut steps = steps.clone();
-            let settled = |step| state.is_settled(step, engine.waits_for_clients(step));
-            steps.all(settled).then_some(())
+            let is_settled =
+                |step: &usize| state.is_settled(*step, engine.waits_for_clients(*step));
+            while steps.next_if(is_settled).is_some() {}
+            steps.peek().is_none().then_some(())
         };
         engine.board.wait(None, settled);
         engine.disarm();
@@ -122,13 +130,14 @@ impl Nemesis {
         move || board.stop(Haste::AtOnce)
     }
 
-    fn stop(&mut self, haste: Haste) -> Vec<Box<dyn std::any::Any + Send>> {
+    fn stop(&mut self, haste: Haste) -> Vec<Mistake> {
         self.engine.board.stop(haste);
-        let courses = std::mem::take(&mut self.courses);
-        let mut mistakes: Vec<_> = courses
-            .into_iter()
-            .filter_map(|course| course.join().err())
-            .collect();
+        let starter = self.starter.take().map(JoinHandle::join);
+        let mut mistakes = match starter {
+            Some(Ok(mistakes)) => mistakes,
+            Some(Err(mistake)) => vec![mistake],
+            None => Vec::new(),
+        };
         self.engine.disarm();
         self.engine.unwanted.store(true, Ordering::Relaxed);
         let watchers = std::mem::take(&mut self.watchers);
@@ -143,7 +152,7 @@ impl Nemesis {
 
 impl Drop for Nemesis {
     fn drop(&mut self) {
-        if !self.courses.is_empty() || !self.watchers.is_empty() {
+        if self.starter.is_some() || !self.watchers.is_empty() {
             self.stop(Haste::AtOnce);
         }
     }
@@ -158,7 +167,7 @@ pub(crate) struct Engine {
     pub sabotage: bool,
     /// When the clients started.
     pub zero_ns: u64,
-    armed: Vec<Armed>,
+    pub rules: Rules,
     /// The hands that let clients go on; never tied.
     gate: Mutex<Hands>,
     /// Whether the watchers may end.
@@ -178,16 +187,16 @@ impl Engine {
         fault.is_some_and(|fault| fault.healing_disturbs_clients())
     }
 
-    /// The rule of a client for a point or a completion that the plan names.
-    pub fn rule(&self, client: &str, at: &containers::agent::protocol::At) -> Option<u32> {
-        let same = |armed: &&Armed| armed.client == client && armed.rule.at == *at;
-        self.armed.iter().find(same).map(|armed| armed.rule.rule)
+    /// When a fault strikes that waits for a time.
+    pub fn due_ns(&self, after_ms: u64) -> u64 {
+        let after_ns = after_ms.saturating_mul(1_000_000);
+        self.zero_ns.saturating_add(after_ns)
     }
 
     /// The faults that the same point sets off as that of `step`, itself included; none for another trigger.
     pub fn together(&self, step: usize) -> &[usize] {
-        let with = self.armed.iter().find(|armed| armed.steps.contains(&step));
-        with.map_or(&[], |armed| armed.steps.as_slice())
+        let point = self.rules.of_point(step);
+        point.map_or(&[], |armed| armed.steps.as_slice())
     }
 
     /// The fault of a step was injected.
@@ -207,7 +216,7 @@ impl Engine {
 
     /// Changes how far a step has come, and lets the client go on that its point holds, if nothing else keeps it there.
     fn change(&self, step: usize, change: impl FnOnce(&mut State)) {
-        let armed = self.armed.iter().find(|armed| armed.steps.contains(&step));
+        let armed = self.rules.of_point(step);
         // In one piece, so that nobody sees the step changed and the client still kept.
         let goes = self.board.change(|state| {
             change(state);
@@ -221,7 +230,8 @@ impl Engine {
     /// A client goes on once all faults of the point are in place, and those that consist in holding it are over.
     /// Whether this is the moment.
     fn let_go(&self, state: &mut State, armed: &Armed) -> bool {
-        let may_go = armed.steps.iter().all(|step| {
+        // The last ones first: they strike in order, and the first that is not in place settles it.
+        let may_go = armed.steps.iter().rev().all(|step| {
             let holds = self.holds(*step, &armed.client) && !self.sabotage;
             state.is_begun(*step) && (!holds || state.is_over(*step))
         });
@@ -254,6 +264,7 @@ impl Engine {
     /// The clients that triggers wait for.
     fn clients(&self) -> Vec<String> {
         let mut clients: Vec<String> = self
+            .rules
             .armed
             .iter()
             .map(|armed| armed.client.clone())
@@ -268,11 +279,12 @@ impl Engine {
         for client in self.clients() {
             let own = |armed: &&Armed| armed.client == client;
             let stops = self
+                .rules
                 .armed
                 .iter()
                 .filter(own)
                 .any(|armed| armed.rule.action == Action::Stop);
-            let harmless = self.armed.iter().filter(own).map(|armed| Rule {
+            let harmless = self.rules.armed.iter().filter(own).map(|armed| Rule {
                 action: Action::Tell,
                 ..armed.rule.clone()
             });
@@ -328,9 +340,7 @@ impl Engine {
     }
 
     fn take_in(&self, reached: Reached) {
-        let same =
-            |armed: &&Armed| armed.client == reached.client && armed.rule.rule == reached.rule;
-        let Some(armed) = self.armed.iter().find(same) else {
+        let Some(armed) = self.rules.find(&reached.client, reached.rule) else {
             return;
         };
         let is_point = armed.rule.action != Action::Tell;

@@ -17,6 +17,7 @@ mod network;
 mod recorder;
 mod rules;
 mod scenario;
+mod starter;
 mod trigger;
 mod validation;
 mod words;

@@ -16,6 +16,12 @@ pub(super) fn outlived_by(record: &Record, grants: &Grants) -> Option<String> {
         .filter(|acquire| acquire.granted())
         .collect();
     granted.sort_unstable_by_key(|acquire| (acquire.lock, acquire.call.completed));
+    // By place: the next one that is of another process.
+    let mut next_other = vec![granted.len(); granted.len()];
+    for at in (1..granted.len()).rev() {
+        let same = granted[at - 1].call.process == granted[at].call.process;
+        next_other[at - 1] = if same { next_other[at] } else { at };
+    }
     for &(row, given_up) in &record.killed {
         let held = &record.acquires[row as usize];
         let lived = record.processes[held.call.process as usize].last_deed;
@@ -23,10 +29,12 @@ pub(super) fn outlived_by(record: &Record, grants: &Grants) -> Option<String> {
         let first = granted.partition_point(|other| {
             (other.lock, other.call.completed) <= (held.lock, held.end.at)
         });
-        let mut during = granted[first..]
-            .iter()
-            .take_while(|other| other.lock == held.lock && other.call.completed < until);
-        if let Some(other) = during.find(|other| other.call.process != held.call.process) {
+        let other = match granted.get(first) {
+            Some(other) if other.call.process == held.call.process => next_other[first],
+            _ => first,
+        };
+        let during = |other: &&&Acquire| other.lock == held.lock && other.call.completed < until;
+        if let Some(other) = granted.get(other).filter(during) {
             let clock = Clock::telling(until - held.end.at);
             return Some(format!(
                 "{} was granted {} at {}, while {} held it, which was being killed from {} on and lived until {}",

@@ -1,15 +1,31 @@
 //! Whether each process that the plan has is there, in one life after the other, from its beginning to its end.
 
+mod struck;
+
 use std::collections::{BTreeMap, HashSet};
 
 use histories::{host_of, life_of};
 
-use crate::faults::{Blow, Faults};
-use crate::operations::{Death, NEVER, Process, Record};
+use crate::faults::{Faults, Starts};
+use crate::operations::{NEVER, Process, Record};
 use crate::sentences::Clock;
 
 /// A client's process, with its name.
 type Named<'a> = (&'a str, &'a Process);
+
+/// Processes by their hosts, in the order in which they began.
+type ByHost<'a> = BTreeMap<&'a str, Vec<Named<'a>>>;
+
+fn by_host<'a>(processes: &[Named<'a>]) -> ByHost<'a> {
+    let mut by_host: ByHost<'a> = BTreeMap::new();
+    for &(name, process) in processes {
+        by_host
+            .entry(host_of(name))
+            .or_default()
+            .push((name, process));
+    }
+    by_host
+}
 
 /// The first end of a host, and the first of a client, that nobody planned or asked for.
 pub(super) fn ended_by_others(record: &Record, faults: &Faults) -> Vec<String> {
@@ -22,6 +38,7 @@ pub(super) fn ended_by_others(record: &Record, faults: &Faults) -> Vec<String> {
 /// What else is wrong with the ends and the lives of processes: the first of each kind.
 pub(super) fn failures(record: &Record, faults: &Faults, clients: u32) -> Vec<String> {
     let processes = named(record);
+    let by_host = by_host(&processes);
     [
         record
             .host_stalls
@@ -40,10 +57,8 @@ pub(super) fn failures(record: &Record, faults: &Faults, clients: u32) -> Vec<St
         first(&processes, |&process| ended_twice(process)),
         first(&processes, |&process| endless(process, faults)),
         absent(&processes, clients),
-        (1..=clients).find_map(|number| other_lives(&processes, faults, &format!("c{number}"))),
-        faults
-            .blows()
-            .find_map(|blow| struck_nothing(&processes, faults, &blow)),
+        (1..=clients).find_map(|number| other_lives(&by_host, faults, &format!("c{number}"))),
+        struck::nothing(&by_host, faults),
         begun_too_early(&processes),
     ]
     .into_iter()
@@ -79,8 +94,8 @@ fn ended_twice((name, process): Named<'_>) -> Option<String> {
     if process.exits.len() > 1 {
         return Some(format!("{name} ended twice"));
     }
-    let gone = |death: &Death| process.exits.iter().any(|&exit| exit > death.completed);
-    let killed = process.crashes.iter().any(gone);
+    let gone = process.crashes.first_done();
+    let killed = gone.is_some_and(|gone| process.exits.iter().any(|&exit| exit > gone));
     killed.then(|| format!("{name} ended after it had been killed"))
 }
 
@@ -104,8 +119,8 @@ fn ended_client((name, process): Named<'_>, faults: &Faults) -> Option<String> {
 }
 
 /// Lives of a client that are not there, or for which nothing started it again.
-fn other_lives(processes: &[Named<'_>], faults: &Faults, client: &str) -> Option<String> {
-    let here = processes.iter().filter(|(name, _)| host_of(name) == client);
+fn other_lives(by_host: &ByHost<'_>, faults: &Faults, client: &str) -> Option<String> {
+    let here = by_host.get(client)?.iter();
     let lives: BTreeMap<u32, &Process> = here
         .filter_map(|(name, process)| Some((life_of(name)?, *process)))
         .collect();
@@ -117,7 +132,7 @@ fn other_lives(processes: &[Named<'_>], faults: &Faults, client: &str) -> Option
             "life {life} of {client} is missing, which came before its life {last}"
         ));
     }
-    let certain = starts.iter().filter(|start| start.is_certain).count();
+    let certain = starts.map_or(0, Starts::certain);
     let again = last as usize - 1;
     if again < certain {
         return Some(format!(
@@ -127,7 +142,8 @@ fn other_lives(processes: &[Named<'_>], faults: &Faults, client: &str) -> Option
         ));
     }
     let of_itself = |(&life, process): (&u32, &&Process)| {
-        let start = starts.get((life as usize).checked_sub(2)?);
+        let before = (life as usize).checked_sub(2)?;
+        let start = starts.and_then(|starts| starts.get(before));
         let is_odd = start.is_none_or(|start| process.first_event < start.asked);
         is_odd.then(|| format!("life {life} of {client} began, and nothing had started it"))
     };
@@ -141,52 +157,6 @@ fn times(count: usize) -> String {
         count => format!("{count} times"),
     }
 }
-
-/// A fault that struck a host on which nothing ran.
-fn struck_nothing(processes: &[Named<'_>], faults: &Faults, blow: &Blow<'_>) -> Option<String> {
-    let death = match latest(processes, blow) {
-        Some(process) => died_before(process, blow),
-        None => faults.died_before(blow),
-    }?;
-    let starts = faults.starts(blow.host).into_iter();
-    let mut others = starts.filter(|start| start.of != blow.op && start.asked <= blow.completed);
-    // What restarts is asked for before the death that it causes.
-    let runs = others.any(|start| start.of == death.op || death.completed <= start.asked);
-    (!runs).then(|| {
-        format!(
-            "fault `{}` struck {} at {}, where nothing ran any more",
-            blow.fault,
-            blow.host,
-            Clock::telling(0).at(blow.invoked)
-        )
-    })
-}
-
-/// The process of a client's host that began last before it was struck.
-fn latest<'a>(processes: &[Named<'a>], blow: &Blow<'_>) -> Option<&'a Process> {
-    let here = processes.iter().filter(|(name, process)| {
-        host_of(name) == blow.host && process.first_event <= blow.invoked
-    });
-    here.max_by_key(|(name, _)| life_of(name))
-        .map(|(_, process)| *process)
-}
-
-/// The last death of a process for certain before this blow, which is none of its deaths.
-fn died_before(process: &Process, blow: &Blow<'_>) -> Option<Death> {
-    let exits = process.exits.iter().map(|&exit| Death {
-        op: NONE_OF_THEM,
-        invoked: exit,
-        completed: exit,
-    });
-    let crashes = process.crashes.iter().copied();
-    let deaths = exits.chain(crashes.filter(|crash| crash.op != blow.op));
-    deaths
-        .filter(|death| death.completed < blow.invoked)
-        .max_by_key(|death| death.completed)
-}
-
-/// The operation of a death that no fault caused.
-const NONE_OF_THEM: u64 = u64::MAX;
 
 /// A client of the plan of which there is no trace: what it did is missing.
 fn absent(processes: &[Named<'_>], clients: u32) -> Option<String> {

@@ -38,7 +38,6 @@
 
 mod chains;
 mod clusters;
-mod peaks;
 mod sweep;
 #[cfg(test)]
 mod tests;

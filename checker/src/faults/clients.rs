@@ -1,134 +1,283 @@
 //! What clients did, as far as faults wait for it, last until it, or make it impossible.
 
-use std::collections::BTreeSet;
+use std::collections::HashMap;
 
 use histories::{Deed, Event, Function, Named, PlannedFault, Role, When, host_of};
 
-use super::{Act, Faults, Trigger};
+use super::Faults;
+use super::act::Act;
+use crate::names::Map;
 use crate::operations::NEVER;
+use crate::segment_tree::SegmentTree;
 
-impl Faults {
-    /// Notes that a client completed an operation: a fault may wait for that, or last until then.
-    pub(crate) fn saw(&mut self, process: &str, invoked: u64, event: &Event<'_>) {
-        if !self.awaiting {
-            return;
-        }
-        for step in 0..self.planned.len() {
-            let planned = &self.planned[step];
-            if matches!(&planned.when, When::Event(named) if names(named, process, event)) {
-                self.triggered[step].push(Trigger {
-                    op: event.op,
-                    came: event.t,
-                    left: NEVER,
-                });
-            }
-            let until = planned.until.event.as_ref();
-            let awaited = until.is_some_and(|named| names(named, process, event));
-            let mut injections = self.injections.iter();
-            if awaited
-                && self.awaited[step].is_none()
-                && injections.any(|act| act.step == Some(step) && act.invoked <= invoked)
-            {
-                self.awaited[step] = Some(event.t);
-            }
-        }
-    }
+/// What faults wait for or last until, each once however many faults name it, and when clients did it.
+#[derive(Default)]
+pub(super) struct Awaited {
+    completions: Vec<Completions>,
+    points: Vec<Stays>,
+    /// By client, function and outcome: which of the completions.
+    named: Tree<Tree<Map<String, usize>>>,
+    /// By client, point and grant: which of the points.
+    places: Tree<Tree<Map<u64, usize>>>,
+    /// By the operation that reached it: a stay at a point, of which point and as which there.
+    stays: Map<u64, (usize, usize)>,
+}
 
-    /// Notes that a client reached a point: a fault may wait for it.
-    pub(crate) fn saw_point(&mut self, event: &Event<'_>) {
-        for (planned, seen) in self.planned.iter().zip(&mut self.triggered) {
+type Tree<T> = Map<String, T>;
+
+/// When clients completed what one name means, in order.
+#[derive(Default)]
+struct Completions {
+    came: Vec<u64>,
+    /// The latest invocation of those so far.
+    invoked_max: Vec<u64>,
+}
+
+/// When clients were at a point, by when they came.
+#[derive(Default)]
+struct Stays {
+    came: Vec<u64>,
+    /// [`NEVER`] for a point that its client did not leave. When all is known: the latest of those so far.
+    left: Vec<u64>,
+}
+
+impl Awaited {
+    pub(super) fn new(planned: &[PlannedFault]) -> Awaited {
+        let mut awaited = Awaited::default();
+        for fault in planned {
+            if let When::Event(named) = &fault.when {
+                awaited.add(named);
+            }
+            if let Some(named) = &fault.until.event {
+                awaited.add(named);
+            }
             if let When::Point {
                 client,
                 point,
                 nth_grant,
-            } = &planned.when
-                && client == host_of(&event.process)
-                && event.point.as_deref() == Some(point)
-                && event.nth == Some(*nth_grant)
+            } = &fault.when
             {
-                seen.push(Trigger {
-                    op: event.op,
-                    came: event.t,
-                    left: NEVER,
+                let points = awaited.places.entry(client.clone()).or_default();
+                let grants = points.entry(point.clone()).or_default();
+                grants.entry(*nth_grant).or_insert_with(|| {
+                    awaited.points.push(Stays::default());
+                    awaited.points.len() - 1
                 });
             }
         }
+        awaited
     }
 
-    /// Notes that a client left a point.
-    pub(crate) fn left_point(&mut self, event: &Event<'_>) {
-        for (planned, seen) in self.planned.iter().zip(&mut self.triggered) {
-            if matches!(planned.when, When::Point { .. })
-                && let Some(trigger) = seen.iter_mut().find(|trigger| trigger.op == event.op)
-            {
-                trigger.left = event.t;
+    fn add(&mut self, named: &Named) {
+        let functions = self.named.entry(named.client.clone()).or_default();
+        let outcomes = functions.entry(named.f.clone()).or_default();
+        outcomes.entry(named.outcome.clone()).or_insert_with(|| {
+            self.completions.push(Completions::default());
+            self.completions.len() - 1
+        });
+    }
+
+    pub(super) fn saw(&mut self, process: &str, invoked: u64, event: &Event<'_>) {
+        let host = host_of(process);
+        for client in [Some(process), Some(host).filter(|host| *host != process)] {
+            let which =
+                client.and_then(|client| self.which(client, event.f.name(), event.kind.name()));
+            if let Some(which) = which {
+                self.completions[which].push(event.t, invoked);
             }
         }
     }
 
-    /// Notes that a client did something, whose first event came at `since`: it cannot while it is stopped or held.
-    pub(crate) fn client_acts(&mut self, since: u64, event: &Event<'_>) {
-        for at in 0..self.injections.len() {
-            let act = &self.injections[at];
-            if since <= act.invoked && self.keeps_from(act, event) && self.healing(act).is_none() {
-                self.injections[at].deeds.push(event.t);
-            }
+    fn which(&self, client: &str, f: &str, outcome: &str) -> Option<usize> {
+        self.named.get(client)?.get(f)?.get(outcome).copied()
+    }
+
+    fn place(&self, client: &str, point: &str, nth: u64) -> Option<usize> {
+        self.places.get(client)?.get(point)?.get(&nth).copied()
+    }
+
+    pub(super) fn saw_point(&mut self, event: &Event<'_>) {
+        let (client, point) = (host_of(&event.process), event.point.as_deref());
+        let place = point
+            .zip(event.nth)
+            .and_then(|(point, nth)| self.place(client, point, nth));
+        if let Some(place) = place {
+            let stays = &mut self.points[place];
+            self.stays.insert(event.op, (place, stays.came.len()));
+            stays.came.push(event.t);
+            stays.left.push(NEVER);
         }
     }
 
-    /// Whether an injection keeps a client from this while it is in force.
-    fn keeps_from(&self, act: &Act, event: &Event<'_>) -> bool {
-        let host = host_of(&event.process);
-        let planned = act.step.and_then(|step| self.planned.get(step));
+    pub(super) fn left_point(&mut self, event: &Event<'_>) {
+        if let Some(&(place, stay)) = self.stays.get(&event.op) {
+            self.points[place].left[stay] = event.t;
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Awaited {
+        for point in &mut self.points {
+            let mut latest = 0;
+            for left in &mut point.left {
+                latest = latest.max(*left);
+                *left = latest;
+            }
+        }
+        self
+    }
+
+    /// When the operation first completed that a fault lasts for, of those that were invoked at `from` or later.
+    pub(super) fn first_since(&self, named: &Named, from: u64) -> Option<u64> {
+        let which = self.which(&named.client, &named.f, &named.outcome)?;
+        let completions = &self.completions[which];
+        let first = completions
+            .invoked_max
+            .partition_point(|&invoked| invoked < from);
+        completions.came.get(first).copied()
+    }
+}
+
+impl Completions {
+    fn push(&mut self, came: u64, invoked: u64) {
+        let latest = self.invoked_max.last().copied().unwrap_or(0);
+        self.came.push(came);
+        self.invoked_max.push(latest.max(invoked));
+    }
+
+    fn came_within(&self, from: u64, to: u64) -> bool {
+        let first = self.came.partition_point(|&came| came < from);
+        self.came.get(first).is_some_and(|&came| came <= to)
+    }
+}
+
+impl Stays {
+    /// Whether a client was there at this instant.
+    fn at(&self, t: u64) -> bool {
+        let came = self.came.partition_point(|&came| came <= t);
+        came > 0 && t <= self.left[came - 1]
+    }
+}
+
+/// What clients did since the first injection, by host, of those hosts whose clients a planned fault keeps from something.
+pub(super) struct Deeds(HashMap<String, OnHost>);
+
+#[derive(Default)]
+struct OnHost {
+    at: Vec<u64>,
+    /// When the process that did it began, and whether it was work.
+    by: Vec<(u64, bool)>,
+    /// Of all, and of work: how long before the end of time the process began, 0 for what does not count.
+    any: Option<SegmentTree<u64>>,
+    work: Option<SegmentTree<u64>>,
+}
+
+impl Deeds {
+    pub(super) fn new(planned: &[PlannedFault]) -> Deeds {
+        let keeps = |fault: &&PlannedFault| {
+            let mut does = fault.does.iter();
+            does.any(|effect| matches!(effect.effect, Deed::Stops | Deed::HoldsWork))
+        };
+        let hosts = planned
+            .iter()
+            .filter(keeps)
+            .map(|fault| &fault.on)
+            .filter(|host| Role::of(host) == Some(Role::Client));
+        Deeds(
+            hosts
+                .map(|host| (host.clone(), OnHost::default()))
+                .collect(),
+        )
+    }
+
+    pub(super) fn note(&mut self, since: u64, event: &Event<'_>) {
+        if let Some(here) = self.0.get_mut(host_of(&event.process)) {
+            here.at.push(event.t);
+            here.by.push((since, is_work(event.f)));
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Deeds {
+        for here in self.0.values_mut() {
+            let any = here.by.iter().map(|(since, _)| NEVER - since);
+            let work = here
+                .by
+                .iter()
+                .map(|(since, is_work)| if *is_work { NEVER - since } else { 0 });
+            here.any = Some(SegmentTree::of(any));
+            here.work = Some(SegmentTree::of(work));
+        }
+        self
+    }
+
+    /// The first that was done on a host after `after`, by a process that had begun at `by`.
+    fn first(&self, host: &str, after: u64, by: u64, work_alone: bool) -> Option<u64> {
+        let here = self.0.get(host)?;
+        let later = here.at.partition_point(|&at| at <= after);
+        let tree = if work_alone { &here.work } else { &here.any };
+        let found = tree.as_ref()?.find(later..here.at.len(), NEVER - by)?;
+        Some(here.at[found])
+    }
+}
+
+impl Faults {
+    /// When a client did something from which this injection certainly kept it.
+    pub(super) fn impossible_deed(&self, at: usize) -> Option<u64> {
+        let act = &self.injections[at];
+        if !act.took_place() {
+            return None;
+        }
+        let work_alone = self.keeps_from_work_alone(act)?;
+        let until = self.healing(at).map_or(NEVER, |heal| heal.invoked);
+        let hosts = act.on.iter();
+        let first = hosts
+            .filter_map(|host| {
+                self.deeds
+                    .first(host, act.in_force(), act.invoked, work_alone)
+            })
+            .min();
+        first.filter(|&t| t < until)
+    }
+
+    /// Whether an injection keeps clients from work alone, where it keeps them from anything.
+    fn keeps_from_work_alone(&self, act: &Act) -> Option<bool> {
+        let planned = act.step.and_then(|step| self.plan.planned.get(step));
         let planned = planned.filter(|planned| planned.fault == act.fault);
         let does = match &act.told {
-            Some(told) => Some(told),
-            None => planned.map(|planned| &planned.does),
+            Some(told) => told,
+            None => &planned?.does,
         };
-        act.is_on(host)
-            && Role::of(host) == Some(Role::Client)
-            && does.is_some_and(|does| {
-                does.iter().any(|effect| match effect.effect {
-                    Deed::Stops => true,
-                    Deed::HoldsWork => is_work(event.f),
-                    _ => false,
-                })
-            })
-    }
-
-    /// When a client did something from which this injection certainly kept it.
-    pub(super) fn impossible_deed(&self, act: &Act) -> Option<u64> {
-        let until = self.healing(act).map_or(NEVER, |heal| heal.invoked);
-        let in_force = |t: &&u64| act.in_force() < **t && **t < until;
-        let took_place = act.took_place();
-        act.deeds
-            .iter()
-            .find(|t| took_place && in_force(t))
-            .copied()
+        let does_so = |deed| does.iter().any(|effect| effect.effect == deed);
+        match (does_so(Deed::Stops), does_so(Deed::HoldsWork)) {
+            (true, _) => Some(false),
+            (false, true) => Some(true),
+            (false, false) => None,
+        }
     }
 
     /// Whether what an injection waited for had come when it was asked for, and was there still.
     pub(super) fn was_due(&self, act: &Act) -> bool {
         let Some((step, planned)) = act
             .step
-            .and_then(|step| Some((step, self.planned.get(step)?)))
+            .and_then(|step| Some((step, self.plan.planned.get(step)?)))
         else {
             return true;
         };
-        match planned.when {
+        match &planned.when {
             When::Time { after_ms } => act.invoked >= after_ms.saturating_mul(1_000_000),
-            When::Point { .. } => {
-                let mut seen = self.triggered[step].iter();
-                seen.any(|point| (point.came..=point.left).contains(&act.invoked))
+            When::Point {
+                client,
+                point,
+                nth_grant,
+            } => {
+                let place = self.awaited.place(client, point, *nth_grant);
+                place.is_some_and(|place| self.awaited.points[place].at(act.invoked))
             }
-            When::Event(_) => {
-                let all = self.injections.iter();
-                let earlier = all.filter(|other| other.step.is_some_and(|other| other < step));
-                let steps: BTreeSet<_> = earlier.clone().map(|other| other.step).collect();
-                let from = earlier.map(|other| other.invoked).max().unwrap_or(0);
-                let mut seen = self.triggered[step].iter();
-                let came = seen.any(|event| (from..=act.invoked).contains(&event.came));
-                came && steps.len() == step
+            When::Event(named) => {
+                let which = self.awaited.which(&named.client, &named.f, &named.outcome);
+                let from = self.links.asked_before(step);
+                which.zip(from).is_some_and(|(which, from)| {
+                    self.awaited.completions[which].came_within(from, act.invoked)
+                })
             }
         }
     }
@@ -140,15 +289,4 @@ fn is_work(f: Function) -> bool {
         f,
         Function::Acquire | Function::Read | Function::Write | Function::Work | Function::Release
     )
-}
-
-/// Whether a planned fault waits for, or lasts until, an operation of a client.
-pub(super) fn are_awaited(planned: &PlannedFault) -> bool {
-    planned.until.event.is_some() || matches!(planned.when, When::Event(_))
-}
-
-fn names(named: &Named, process: &str, event: &Event<'_>) -> bool {
-    named.f == event.f.name()
-        && named.outcome == event.kind.name()
-        && (named.client == process || named.client == host_of(process))
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use histories::{LEADER, Role, SERVERS, When};
 use serde_json::Value;
 
-use super::{Act, Faults};
+use super::Faults;
+use super::act::Act;
 use crate::operations::Completion;
 use crate::sentences::{Clock, ms, ordinal};
 
@@ -13,9 +14,9 @@ impl Faults {
     /// What went otherwise than planned, a fragment each.
     pub(crate) fn failures(&self) -> Vec<String> {
         let mut failures = Vec::new();
-        for (step, planned) in self.planned.iter().enumerate() {
+        for (step, planned) in self.plan.planned.iter().enumerate() {
             let name = format!("fault `{}` on {}", planned.fault, planned.on);
-            if !self.was_tried(step) {
+            if self.links.steps[step].first.is_none() {
                 failures.push(format!(
                     "{name} was never injected: its trigger ({}) was not reached",
                     trigger(&planned.when)
@@ -38,14 +39,11 @@ impl Faults {
             )
         }));
         failures.extend(self.out_of_order());
-        for (at, act) in self.injections.iter().enumerate() {
-            failures.extend(self.doubt(at).or_else(|| self.failure_to_heal(act)));
+        for at in 0..self.injections.len() {
+            failures.extend(self.doubt(at).or_else(|| self.failure_to_heal(at)));
         }
-        failures.extend(
-            self.healings
-                .iter()
-                .filter_map(|heal| self.unlike_its_injection(heal)),
-        );
+        failures
+            .extend((0..self.healings.len()).filter_map(|heal| self.unlike_its_injection(heal)));
         failures
     }
 
@@ -54,13 +52,13 @@ impl Faults {
         let act = &self.injections[at];
         self.unlike_the_plan(at)
             .or_else(|| self.failure_to_inject(act))
-            .or_else(|| self.contradicted(act))
+            .or_else(|| self.contradicted(at))
     }
 
     /// How an injection differs from what was planned, if it does.
     fn unlike_the_plan(&self, at: usize) -> Option<String> {
         let act = &self.injections[at];
-        let Some(planned) = act.step.map(|step| self.planned.get(step)) else {
+        let Some(planned) = act.step.map(|step| self.plan.planned.get(step)) else {
             return Some(format!("{} was not planned", on(act)));
         };
         let planned = planned?;
@@ -78,28 +76,25 @@ impl Faults {
                 planned.on
             ));
         }
-        let before = self.injections[..at].iter();
-        let twice = before
-            .filter(|other| other.step == act.step)
-            .any(|other| other.completion != Completion::Fail);
-        twice.then(|| format!("{} was injected twice", on(act)))
+        let of_step = act.step.and_then(|step| self.links.steps.get(step));
+        let first = of_step.and_then(|of_step| of_step.first_tried);
+        first
+            .is_some_and(|first| first < at)
+            .then(|| format!("{} was injected twice", on(act)))
     }
 
     /// Faults of one trigger that did not strike in the plan's order.
     fn out_of_order(&self) -> Option<String> {
-        if !self.ordered {
+        if !self.plan.ordered {
             return None;
         }
         // By trigger: the latest of those so far. Plans have few triggers, and each names its client.
         let mut latest: BTreeMap<String, u64> = BTreeMap::new();
-        for (step, planned) in self.planned.iter().enumerate() {
-            let Some(act) = self
-                .injections
-                .iter()
-                .find(|act| act.step == Some(step) && act.took_place())
-            else {
+        for (step, planned) in self.plan.planned.iter().enumerate() {
+            let Some(act) = self.links.steps[step].first_in_place else {
                 continue;
             };
+            let act = &self.injections[act];
             let before = latest.entry(trigger(&planned.when)).or_insert(0);
             if act.invoked < *before {
                 return Some(format!(
@@ -119,7 +114,7 @@ impl Faults {
             format!(": {}", act.error)
         };
         match act.completion {
-            _ if act.step.is_some_and(|step| step >= self.planned.len()) => Some(format!(
+            _ if act.step.is_some_and(|step| step >= self.plan.planned.len()) => Some(format!(
                 "{} is step {} of a plan that has none of that number",
                 on(act),
                 act.step.unwrap_or_default()
@@ -142,7 +137,7 @@ impl Faults {
 
     /// What the evidence of an injection does not say, though the plan asks for it.
     fn unmet(&self, act: &Act) -> Option<String> {
-        let planned = self.planned.get(act.step?)?;
+        let planned = self.plan.planned.get(act.step?)?;
         if planned.shows.is_empty() {
             return Some(format!(
                 "{} has no evidence that counts: its plan does not say what shows that it took hold",
@@ -160,8 +155,9 @@ impl Faults {
     }
 
     /// What else of the history an injection cannot be true with.
-    fn contradicted(&self, act: &Act) -> Option<String> {
-        let planned = self.planned.get(act.step?)?;
+    fn contradicted(&self, at: usize) -> Option<String> {
+        let act = &self.injections[at];
+        let planned = self.plan.planned.get(act.step?)?;
         if let Some(host) = act.on.iter().find(|host| !self.knows(host)) {
             return Some(format!(
                 "{} struck {host}, which is no host of this run",
@@ -184,7 +180,7 @@ impl Faults {
                 trigger(&planned.when)
             ));
         }
-        let deed = self.impossible_deed(act)?;
+        let deed = self.impossible_deed(at)?;
         let at = Clock::telling(0).at(deed);
         Some(format!(
             "{} did something at {at}, while {} kept it from that",
@@ -194,8 +190,9 @@ impl Faults {
     }
 
     /// How a healing differs from what was injected, if it does.
-    fn unlike_its_injection(&self, heal: &Act) -> Option<String> {
-        match self.injections.iter().find(|act| heal.heals(act)) {
+    fn unlike_its_injection(&self, at: usize) -> Option<String> {
+        let heal = &self.healings[at];
+        match self.links.heals[at].map(|act| &self.injections[act]) {
             Some(act) if heal.is_of(act) => None,
             Some(act) => Some(format!(
                 "{} was healed by what is not its healing: {}",
@@ -206,19 +203,17 @@ impl Faults {
         }
     }
 
-    fn failure_to_heal(&self, act: &Act) -> Option<String> {
+    fn failure_to_heal(&self, at: usize) -> Option<String> {
+        let act = &self.injections[at];
         let step = act.step?;
         if self.lasts_to_the_end(act) {
             return None;
         }
-        let Some(heal) = self.healing(act) else {
-            let tried = self
-                .healings
-                .iter()
-                .rev()
-                .find(|heal| heal.step == Some(step));
-            let because = tried
-                .map(|heal| format!(": {}", heal.error))
+        let of_step = self.links.steps.get(step)?;
+        let Some(heal) = self.healing(at) else {
+            let because = of_step
+                .last_healing
+                .map(|heal| format!(": {}", self.healings[heal].error))
                 .filter(|because| because.len() > 2);
             return Some(format!(
                 "{} was not seen to heal{}",
@@ -226,9 +221,12 @@ impl Faults {
                 because.unwrap_or_default()
             ));
         };
-        let until = &self.planned[step].until;
+        let until = &self.plan.planned[step].until;
         let lasted = heal.invoked.saturating_sub(act.in_force());
-        let seen = self.awaited[step].is_some_and(|seen| seen <= heal.invoked);
+        let from = of_step.first.map(|first| self.injections[first].invoked);
+        let seen = until.event.as_ref().zip(from);
+        let seen = seen.and_then(|(named, from)| self.awaited.first_since(named, from));
+        let seen = seen.is_some_and(|seen| seen <= heal.invoked);
         match (&until.event, until.after_ms, until.at_most_ms) {
             (Some(named), ..) if !seen => Some(format!(
                 "{} healed after {}, before {} completed the `{}` ({}) that it was to last for",

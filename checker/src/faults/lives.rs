@@ -1,9 +1,10 @@
 //! Which faults end processes, which start them again, and what was there to be struck.
 
-use histories::{Deed, Effect, Role};
+use std::sync::Arc;
 
-use super::{Act, Faults};
-use crate::operations::{Completion, Death};
+use super::Faults;
+use crate::names::Map;
+use crate::operations::{Death, Deaths};
 
 /// A process that was started again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +17,63 @@ pub(crate) struct Start {
     pub(crate) is_certain: bool,
 }
 
+/// The starts on a host, by when they were asked for: a restart is one itself, and the healing of what kills.
+#[derive(Default)]
+pub(crate) struct Starts {
+    all: Vec<Start>,
+    /// By start: the next one that is of another injection.
+    next_other: Vec<usize>,
+    /// By injection: when the first start of it was asked for.
+    first_of: Map<u64, u64>,
+}
+
+impl Starts {
+    pub(super) fn new(mut all: Vec<Start>) -> Starts {
+        all.sort_unstable();
+        let mut next_other = vec![all.len(); all.len()];
+        for at in (1..all.len()).rev() {
+            next_other[at - 1] = if all[at - 1].of == all[at].of {
+                next_other[at]
+            } else {
+                at
+            };
+        }
+        let mut first_of = Map::default();
+        for start in &all {
+            first_of.entry(start.of).or_insert(start.asked);
+        }
+        Starts {
+            all,
+            next_other,
+            first_of,
+        }
+    }
+
+    /// How many of them are known to have happened.
+    pub(crate) fn certain(&self) -> usize {
+        self.all.iter().filter(|start| start.is_certain).count()
+    }
+
+    pub(crate) fn get(&self, nth: usize) -> Option<&Start> {
+        self.all.get(nth)
+    }
+
+    /// Whether something was started again after a death, or by what caused it, that was asked for at `by` or before and is
+    /// not of the injection `but`. What restarts is asked for before the death that it causes.
+    pub(crate) fn follow(&self, death: &Death, by: u64, but: u64) -> bool {
+        let own = self.first_of.get(&death.op);
+        if own.is_some_and(|&asked| asked <= by) && death.op != but {
+            return true;
+        }
+        let first = self
+            .all
+            .partition_point(|start| start.asked < death.completed);
+        let end = self.all.partition_point(|start| start.asked <= by);
+        let found = self.all.get(first).is_some_and(|start| start.of != but);
+        first < end && (found || self.next_other[first] < end)
+    }
+}
+
 /// An injection that took place, on one of its hosts.
 pub(crate) struct Blow<'a> {
     pub(crate) fault: &'a str,
@@ -26,38 +84,15 @@ pub(crate) struct Blow<'a> {
 }
 
 impl Faults {
-    /// The starts on a host, by when they were asked for: a restart is one itself, and the healing of what kills.
-    pub(crate) fn starts(&self, host: &str) -> Vec<Start> {
-        let mut starts = Vec::new();
-        let tried = self.injections.iter().filter(|act| act.is_on(host));
-        for act in tried.filter(|act| act.completion != Completion::Fail) {
-            let does = self.does(act);
-            if has(&does, Deed::Restarts) {
-                starts.push(Start {
-                    asked: act.invoked,
-                    of: act.op,
-                    is_certain: act.took_place(),
-                });
-            }
-            if has(&does, Deed::Kills) {
-                let healings = self.healings.iter().filter(|heal| heal.heals(act));
-                let healings = healings.filter(|heal| heal.completion != Completion::Fail);
-                // Nothing has to be started where nothing may have been killed.
-                starts.extend(healings.map(|heal| Start {
-                    asked: heal.invoked,
-                    of: act.op,
-                    is_certain: act.took_place() && heal.took_place(),
-                }));
-            }
-        }
-        starts.sort_unstable();
-        starts
+    /// The starts on a host; `None` if nothing was started there, ended or struck by what kills.
+    pub(crate) fn starts(&self, host: &str) -> Option<&Starts> {
+        self.links.hosts.get(host).map(|here| &here.starts)
     }
 
-    /// Every host that was struck, by what struck it.
+    /// Every host that was struck, by what struck it. One whose operation another had before is a failure of its own.
     pub(crate) fn blows(&self) -> impl Iterator<Item = Blow<'_>> {
         let took_place = self.injections.iter().filter(|act| act.took_place());
-        took_place.flat_map(|act| {
+        took_place.filter(|act| !act.is_again).flat_map(|act| {
             act.on.iter().map(|host| Blow {
                 fault: &act.fault,
                 host,
@@ -68,36 +103,10 @@ impl Faults {
         })
     }
 
-    /// The last death of a server, or of the storage, before it was struck.
-    pub(crate) fn died_before(&self, blow: &Blow<'_>) -> Option<Death> {
-        if Role::of(blow.host) == Some(Role::Client) {
-            return None;
-        }
-        let here = self.deaths().filter(|crash| {
-            crash.on.iter().any(|host| host == blow.host) && crash.death.op != blow.op
-        });
-        here.map(|crash| crash.death)
-            .filter(|death| death.completed < blow.invoked)
-            .max_by_key(|death| death.completed)
+    /// The deaths on a host that took place or may have.
+    pub(crate) fn deaths_on(&self, host: &str) -> Arc<Deaths> {
+        let here = self.links.hosts.get(host);
+        here.map(|here| Arc::clone(&here.deaths))
+            .unwrap_or_default()
     }
-}
-
-impl Act {
-    /// Whether it strikes a host.
-    pub(super) fn is_on(&self, host: &str) -> bool {
-        self.on.iter().any(|on| on == host)
-    }
-
-    /// Whether this healing, however it ended, is of that injection.
-    pub(super) fn heals(&self, injection: &Act) -> bool {
-        let same = match injection.step {
-            Some(step) => self.step == Some(step),
-            None => self.step.is_none() && self.fault == injection.fault && self.on == injection.on,
-        };
-        same && self.invoked >= injection.invoked
-    }
-}
-
-fn has(does: &[Effect], deed: Deed) -> bool {
-    does.iter().any(|effect| effect.effect == deed)
 }

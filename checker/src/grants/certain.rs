@@ -49,9 +49,8 @@ pub(super) fn holds(record: &Record) -> Holds {
 fn killed_from(record: &Record, acquire: &Acquire) -> u64 {
     let returned = acquire.call.completed;
     let crashes = &record.processes[acquire.call.process as usize].crashes;
-    let mut later = crashes.iter().filter(|crash| returned <= crash.completed);
-    let first = later.by_ref().map(|crash| crash.invoked).min();
-    first.unwrap_or(NEVER)
+    let first = crashes.first_done_since(returned);
+    first.map_or(NEVER, |crash| crash.invoked)
 }
 
 impl Holds {

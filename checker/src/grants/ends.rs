@@ -1,7 +1,9 @@
 //! What ends grants beside their validity: their releases, the deaths of their processes and of their servers.
 
+use std::sync::Arc;
+
 use crate::faults::Faults;
-use crate::operations::{Acquire, Call, NEVER, Process, Record, Why};
+use crate::operations::{Acquire, Call, Crashes, Deaths, NEVER, Process, Record, Why};
 
 /// Ends the grants that were given back, and those of processes that died or whose story is cut off.
 ///
@@ -18,16 +20,9 @@ pub(crate) fn end_grants(record: &mut Record, faults: &Faults, complete: bool) {
             record.end_grant(release.grant, at, op, Why::Released);
         }
     }
-    for crash in faults.deaths() {
-        for (number, process) in record.processes.iter_mut().enumerate() {
-            let host = histories::host_of(record.names.text(number as u32));
-            // A process that comes to life after the crash began is the next one on that host.
-            if process.first_event <= crash.death.invoked
-                && crash.on.iter().any(|name| name == host)
-            {
-                process.crashes.push(crash.death);
-            }
-        }
+    for (number, process) in record.processes.iter_mut().enumerate() {
+        let host = histories::host_of(record.names.text(number as u32));
+        process.crashes = Crashes::since(process.first_event, faults.deaths_on(host));
     }
     for row in 0..record.acquires.len() {
         let Acquire { call, end, .. } = record.acquires[row];
@@ -55,9 +50,7 @@ fn ends_of(
         let later = instants.partition_point(|&instant| instant < call.completed);
         instants.get(later).copied()
     };
-    let crashes = process.crashes.iter();
-    let crashes = crashes.filter(|crash| call.completed <= crash.completed);
-    let crash = crashes.min_by_key(|crash| crash.invoked);
+    let crash = process.crashes.first_done_since(call.completed);
     let long_ago = first(&process.unclear_since_when).filter(|&told| told <= ended);
     [
         crash.map(|crash| (crash.invoked.max(call.completed), crash.op, Why::Crashed)),
@@ -70,18 +63,18 @@ fn ends_of(
 
 /// A grant without expiry is held on a server, or on a session of one, and ends with it.
 fn end_with_their_server(record: &mut Record, faults: &Faults) {
-    let mut deaths: Vec<_> = faults.server_deaths().collect();
-    deaths.sort_unstable_by_key(|death| death.invoked);
-    if deaths.is_empty() {
+    let deaths = Deaths::new(faults.server_deaths().collect());
+    if deaths.all().is_empty() {
         return;
     }
+    let deaths = Crashes::since(0, Arc::new(deaths));
     for acquire in &mut record.acquires {
         if acquire.granted() && acquire.validity == NEVER {
             // One that was in flight meanwhile may be of the server before or of that after.
             let Call {
                 invoked, completed, ..
             } = acquire.call;
-            let death = deaths.iter().find(|death| invoked <= death.completed);
+            let death = deaths.first_done_since(invoked);
             acquire.server_died = death.map_or(NEVER, |death| death.invoked.max(completed));
         }
     }

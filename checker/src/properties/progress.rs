@@ -100,7 +100,10 @@ fn excused(case: &Case<'_>, excuse: Excuse, stalls: Stalls) -> Vec<Span> {
 /// did after its own last event, unless the client was down by then.
 fn known_until(record: &Record, start: u64) -> u64 {
     let known = |process: &Process| {
-        let down = process.crashes.iter().any(|crash| crash.completed <= start);
+        let down = process
+            .crashes
+            .first_done()
+            .is_some_and(|done| done <= start);
         let exited = process.exits.last() == Some(&process.last_event);
         (!down && !exited).then_some(process.last_event)
     };
@@ -167,10 +170,10 @@ fn granted(case: &Case<'_>) -> Vec<Span> {
 /// The times within a span in which a fault or a stall held up the host of a process.
 fn disturbed(case: &Case<'_>, process: u32, span: Span, stalls: Stalls) -> Vec<Span> {
     let host = host_of(case.record.names.text(process));
-    let all = case.hazards.disturbances.iter();
-    let all = all.filter(|here| stalls == Stalls::AreTakenOut || !here.is_stall);
-    let here =
-        all.filter(|here| here.host == host && here.from < span.end && span.start < here.until);
+    let all = &case.hazards.disturbances;
+    let here = all.meeting(host, span.start, span.end);
+    let here = here.filter(|here| stalls == Stalls::AreTakenOut || !here.is_stall);
+    let here = here.filter(|here| here.from < span.end && span.start < here.until);
     let spans = here.map(|here| Span {
         lock: span.lock,
         start: here.from,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bollard::container::LogOutput;
+use bollard::errors::Error as Reply;
 use bollard::models::NetworkCreateRequest;
 use bollard::query_parameters::{InspectContainerOptions, LogsOptionsBuilder};
 use futures_util::StreamExt as _;
@@ -19,6 +20,7 @@ use testcontainers::{GenericImage, ImageExt as _, TestcontainersError};
 use tokio::runtime::Runtime;
 
 use super::bounds::Bounds;
+use super::interference::Made;
 use super::{CLIENT_STAGE, Ends, FOLDERS, Host, Role, STORAGE, STORAGE_SERVICE, Site, SiteRequest};
 use super::{real_time, servers, touched};
 use crate::agent::{Agent, AgentError};
@@ -90,7 +92,10 @@ pub fn start(request: &SiteRequest, cancelled: &AtomicBool) -> Result<Site, Erro
             site.timings = watch.laps;
             Ok(site)
         }
-        Err(error) => Err(runtime.block_on(site.give_up(&ground.engine, error))),
+        Err(error) => Err(runtime.block_on(async {
+            let error = ground.explained(error).await;
+            site.give_up(&ground.engine, error).await
+        })),
     }
 }
 
@@ -184,6 +189,7 @@ struct Ground {
     network: String,
     sockets: PathBuf,
     folders: PathBuf,
+    made: Made,
 }
 
 impl Ground {
@@ -207,6 +213,7 @@ impl Ground {
             network: network.to_string_lossy().into_owned(),
             sockets,
             folders: folders.to_path_buf(),
+            made: Made::default(),
         })
     }
 
@@ -267,6 +274,9 @@ impl Ground {
             fs::create_dir(folder).map_err(|source| Error::io(folder, source))?;
         }
         let started = self.request(&name, role, image).start().await;
+        if started.is_ok() || is_of_made(&started) {
+            self.made.note(&name);
+        }
         let started = started.map_err(|error| of_testcontainers(&name, error))?;
         // Dropped, it would remove the container, which goes with all others of its run by their label.
         std::mem::forget(started);
@@ -280,6 +290,12 @@ impl Ground {
             folder,
             container,
         })
+    }
+
+    /// The same error, with the end of a container in its place where somebody else ended one.
+    async fn explained(&self, error: Error) -> Error {
+        let container_of = |host: &str| self.container_of(host);
+        self.made.explain(error, &self.engine, container_of).await
     }
 
     fn container_of(&self, host: &str) -> String {
@@ -415,6 +431,23 @@ fn greet(socket: &Path) -> Result<String, AgentError> {
     }
     // Each connection has a thread of its own, and only a new one asks anew.
     Agent::connect(socket)?.hello()
+}
+
+/// Whether a container was made that could not be started, or looked at, as somebody had removed it or was about to.
+fn is_of_made<T>(started: &Result<T, TestcontainersError>) -> bool {
+    let reply = match started {
+        Err(TestcontainersError::Client(
+            ClientError::StartContainer(reply) | ClientError::InspectContainer(reply),
+        )) => reply,
+        _ => return false,
+    };
+    match reply {
+        Reply::DockerResponseServerError {
+            status_code,
+            message,
+        } => *status_code == 404 || message.contains("marked for removal"),
+        _ => false,
+    }
 }
 
 /// Docker's own words, out of what is wrapped around them.

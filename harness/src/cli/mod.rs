@@ -1,5 +1,6 @@
 //! The command line: one definition makes the parser, the help, the completions and the man page.
 
+mod beside;
 mod check;
 mod clean;
 mod doctor;

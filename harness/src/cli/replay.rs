@@ -1,12 +1,13 @@
 //! `fencepost replay`: the plan of a saved history again, and how often it comes to the same.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use histories::Plan;
 
 use super::run::{HowArguments, carry_out, conclude};
-use super::{Format, Voice, say};
+use super::{Format, Voice, beside, say, tell};
 use crate::exit::Exit;
 use crate::report::judge;
 use crate::runner::{Cell, Order};
@@ -28,7 +29,9 @@ pub struct ReplayArguments {
 pub fn replay(arguments: &ReplayArguments, voice: Voice) -> Result<Exit> {
     let file = super::histories::one(&arguments.file)?;
     let plan = histories::Reader::open(&file)?.header().plan.clone();
+    let seed = plan.seed;
     let cell = Cell::of_plan(plan).with_context(|| file.display().to_string())?;
+    tell_of_another_plan(&file, &cell.plan(seed));
     let before = judge(&file)?;
     let order = Order {
         seed: before.seed,
@@ -53,4 +56,30 @@ pub fn replay(arguments: &ReplayArguments, voice: Voice) -> Result<Exit> {
         ));
     }
     Ok(exit)
+}
+
+/// Says where the `plan.toml` beside the history is not the plan that is run again, which is the history's own.
+fn tell_of_another_plan(file: &Path, own: &Plan) {
+    let Some(path) = beside::find(file, "plan.toml") else {
+        return;
+    };
+    // What this build adds to a saved plan is no difference.
+    let plan = |content: &[u8]| {
+        let plan: Plan = toml::from_slice(content)?;
+        let seed = plan.seed;
+        Ok(Cell::of_plan(plan)?.plan(seed))
+    };
+    let what = match beside::read(&path, plan) {
+        Ok(plan) if plan == *own => return,
+        Ok(_) => format!(
+            "{} is not the plan of the history beside it",
+            path.display()
+        ),
+        Err(unreadable) => format!("{unreadable:#}"),
+    };
+    tell(format_args!(
+        "fencepost: {what}; what is run again is the plan that stands in {}. To run another, write a scenario file and \
+         give it to `fencepost run`",
+        file.display()
+    ));
 }

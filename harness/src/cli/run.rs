@@ -255,6 +255,7 @@ pub fn conclude(suite: &SuiteReport, how: &HowArguments, voice: Voice) -> Result
     if let Some(path) = &how.summary
         && let Err(error) = runner::write(path, suite.markdown().as_bytes())
     {
+        let error = runner::advised(error);
         tell_error(&error);
         exit = exit.max(exit::of_error(&error));
     }

@@ -1,19 +1,14 @@
 //! The `verdict.json` that a run left beside its history: does this build still say the same?
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::beside;
 use crate::report::{self, JudgedProperty, Judgement};
-
-/// The name of a run's history.
-const HISTORY: &str = "history.jsonl";
-
-/// A verdict has a few thousand bytes; whatever is larger is something else.
-const LARGEST: u64 = 16 << 20;
 
 /// A property of which a saved verdict says something else.
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -39,33 +34,18 @@ impl fmt::Display for Difference {
 
 /// What the verdict beside a history says otherwise; nothing where there is none.
 pub fn differences(history: &Path, judgement: &Judgement) -> Result<Vec<Difference>> {
-    match beside(history) {
-        Some(path) => Ok(compare(&read(&path)?, judgement)),
+    match beside::find(history, "verdict.json") {
+        Some(path) => Ok(compare(&beside::read(&path, verdict)?, judgement)),
         None => Ok(Vec::new()),
     }
 }
 
-/// Where the verdict of a run's history lies.
-fn beside(history: &Path) -> Option<PathBuf> {
-    let name = history.file_name()?.to_str()?;
-    let path = history.with_file_name("verdict.json");
-    let is_of_a_run = name.strip_suffix(".zst").unwrap_or(name) == HISTORY;
-    (is_of_a_run && path.symlink_metadata().is_ok()).then_some(path)
-}
-
-fn read(path: &Path) -> Result<Value> {
-    let read = || -> Result<Value> {
-        let metadata = path.symlink_metadata()?;
-        if !metadata.is_file() || metadata.len() > LARGEST {
-            bail!("it is no file of a verdict's size");
-        }
-        let saved: Value = serde_json::from_slice(&std::fs::read(path)?)?;
-        if !saved["properties"].is_array() {
-            bail!("it has no list of properties");
-        }
-        Ok(saved)
-    };
-    read().with_context(|| format!("cannot read {}", path.display()))
+fn verdict(content: &[u8]) -> Result<Value> {
+    let saved: Value = serde_json::from_slice(content)?;
+    if !saved["properties"].is_array() {
+        bail!("it has no list of properties");
+    }
+    Ok(saved)
 }
 
 /// Properties that only one of the two knows are none that they disagree on.
@@ -89,6 +69,8 @@ fn compare(saved: &Value, judgement: &Judgement) -> Vec<Difference> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use serde_json::json;
 
     use super::*;
@@ -121,15 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_run_s_own_history_has_a_verdict_beside_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let verdict = folder.path().join("verdict.json");
-        assert_eq!(beside(&folder.path().join("history.jsonl")), None);
-        std::fs::write(&verdict, "{}").unwrap();
-        assert_eq!(beside(&folder.path().join("mine.jsonl")), None);
-        for name in ["history.jsonl", "history.jsonl.zst"] {
-            assert_eq!(beside(&folder.path().join(name)), Some(verdict.clone()));
-        }
-        assert!(read(&verdict).is_err(), "it says nothing of any property");
+    fn what_says_nothing_of_any_property_is_no_verdict() {
+        assert!(verdict(b"{}").is_err());
     }
 }

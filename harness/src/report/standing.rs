@@ -126,16 +126,6 @@ impl Standing {
     }
 }
 
-/// The classes that say how runs stand, from the worst on.
-pub fn telling_classes() -> impl Iterator<Item = Class> {
-    STANDINGS
-        .iter()
-        .filter_map(|standing| match standing.shown_by {
-            Shown::Class(class) => Some(class),
-            _ => None,
-        })
-}
-
 /// A run of which nothing is said does not tell either: it is not kept for want of a property.
 pub fn has(run: &Judgement, class: Class) -> bool {
     let tells = !run.properties.is_empty() && run.outcome != Answer::Unknown;
@@ -260,6 +250,31 @@ pub(super) mod tests {
             missed_controls(&runs),
             [runs[0].properties[0].name.as_str()]
         );
+    }
+
+    #[test]
+    fn a_run_is_told_in_the_words_of_the_matrix() {
+        let mut missed = run_with(&[Class::LimitShown, Class::LimitNotShown]);
+        missed.controls = vec![missed.properties[1].name.clone()];
+        let mut runs = vec![run_with(&[]), missed];
+        runs.extend(
+            [
+                Class::Broken,
+                Class::Unknown,
+                Class::Unspecified,
+                Class::LimitShown,
+            ]
+            .map(|class| run_with(&[class])),
+        );
+        for run in runs {
+            let line = run.line();
+            let (_, told) = line.split_once("): ").expect("a seed");
+            let word = Standing::of(std::slice::from_ref(&run)).word;
+            assert_eq!(told.split(": ").next(), Some(word), "{line}");
+            if word == "limit not shown" {
+                assert!(told.ends_with(&run.controls[0]), "{line}");
+            }
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use checker::{Answer, FaultReport};
 use histories::{Event, Seal};
 
-use super::standing::{self, telling_classes};
+use super::standing::{self, Shown, Standing};
 use super::{Class, JudgedProperty, Judgement, Page};
 
 /// The evidence of a fault that says how long it took from its trigger to its being in force, in microseconds.
@@ -162,21 +162,24 @@ impl Judgement {
         }
     }
 
-    /// The run in one line.
+    /// The run in one line, in the words of the matrix.
     pub fn line(&self) -> String {
-        let says = telling_classes().find(|class| standing::has(self, *class));
-        let says = says.map_or("promises kept".to_owned(), |class| {
-            let names: Vec<&str> = self
+        let alone = std::slice::from_ref(self);
+        let standing = Standing::of(alone);
+        let names: Vec<&str> = match standing.shown_by {
+            Shown::Class(class) => self
                 .properties
                 .iter()
                 .filter(|property| property.class == class)
                 .map(|property| property.name.as_str())
-                .collect();
-            match names.as_slice() {
-                [] => class_words(class).to_owned(),
-                names => format!("{}: {}", class_words(class), names.join(", ")),
-            }
-        });
+                .collect(),
+            Shown::MissedControl => standing::missed_controls(alone),
+            Shown::AnyRun | Shown::Nothing => Vec::new(),
+        };
+        let says = match names.as_slice() {
+            [] => standing.word.to_owned(),
+            names => format!("{}: {}", standing.word, names.join(", ")),
+        };
         format!(
             "{} {} {} (seed {}): {says}",
             self.scenario, self.lock, self.policy, self.seed

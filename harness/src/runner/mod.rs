@@ -177,19 +177,25 @@ fn is_left_behind(error: &anyhow::Error) -> bool {
 }
 
 /// An error of the system's that says by itself neither what it means nor what to do, with that.
-fn advised(error: anyhow::Error) -> anyhow::Error {
-    let of_files = |cause: &(dyn std::error::Error + 'static)| {
-        let io = cause.downcast_ref::<std::io::Error>();
-        io.is_some_and(containers::is_limit_of_files)
+pub fn advised(error: anyhow::Error) -> anyhow::Error {
+    let is_any = |is_so: fn(&std::io::Error) -> bool| exit::io_causes(&error).any(is_so);
+    let advice = if is_any(containers::is_limit_of_files) {
+        "raise the limit of open files (`ulimit -n 4096`), or run fewer clients or `--jobs` at once"
+    } else if is_any(exit::is_full) {
+        "make room there, or name another place (--out, --summary)"
+    } else {
+        return error;
     };
-    // Errors of hosts and of Docker say it themselves.
+    // Errors of hosts, of Docker and of histories say it themselves.
     let says = |cause: &(dyn std::error::Error + 'static)| {
-        cause.is::<containers::Error>() || cause.is::<containers::agent::AgentError>()
+        cause.is::<containers::Error>()
+            || cause.is::<containers::agent::AgentError>()
+            || cause.is::<histories::WriteError>()
     };
-    if !error.chain().any(of_files) || error.chain().any(says) {
+    if error.chain().any(says) {
         return error;
     }
-    error.context("raise the limit of open files (`ulimit -n 4096`), or run fewer clients or `--jobs` at once")
+    error.context(advice)
 }
 
 /// Cells that can share one site.
@@ -393,6 +399,31 @@ pub(crate) mod tests {
             1,
             "{known:#}"
         );
+    }
+
+    #[test]
+    fn a_full_disk_comes_with_what_to_do_whatever_met_it() {
+        let out = tempfile::tempdir().unwrap();
+        let full = || std::io::Error::from_raw_os_error(nix::libc::ENOSPC);
+        let write_error = histories::WriteError::Io {
+            source: full(),
+            path: Some(out.path().to_owned()),
+        };
+        let met = [
+            anyhow::Error::new(full()).context("make the folder runs/no-fault"),
+            anyhow::Error::new(full()).context("client c1 ended by itself (exit 69)"),
+            write_error.into(),
+            containers::Error::io("runs", full()).into(),
+        ];
+        for error in met {
+            let told = format!(
+                "{:#}",
+                advised(error.context("no-fault redis-set unfenced"))
+            );
+            let advice = ["make room there", "free some space there"];
+            let times: usize = advice.iter().map(|text| told.matches(text).count()).sum();
+            assert_eq!(times, 1, "{told}");
+        }
     }
 
     /// Keeps what it is told of errors.

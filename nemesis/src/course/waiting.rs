@@ -1,8 +1,7 @@
 //! What a course waits for: its trigger, the end of its fault, and that it shows that the fault is over.
 
 use containers::agent::monotonic_ns;
-use containers::agent::protocol::At;
-use histories::{Named, When};
+use histories::When;
 
 use super::{Course, Ending, HEALING, InPlace, LOOK_AGAIN, nanos};
 use crate::board::{Haste, State, Wait, phrase, standing};
@@ -15,23 +14,15 @@ impl Course<'_> {
         let stopping = |state: &State| state.stopping().map(|_| None);
         match &self.planned.when {
             When::Time { after_ms } => {
-                let due_ns = self.engine.zero_ns + after_ms.saturating_mul(1_000_000);
+                let due_ns = self.engine.due_ns(*after_ms);
                 let stopped = self
                     .engine
                     .board
                     .wait(Some(due_ns), |state| state.stopping());
                 stopped.is_none().then_some(Trigger::Time { due_ns })
             }
-            When::Point {
-                client,
-                point,
-                nth_grant,
-            } => {
-                let at = At::Point {
-                    point: point.clone(),
-                    nth_grant: *nth_grant,
-                };
-                let rule = self.engine.rule(client, &at)?;
+            When::Point { client, .. } => {
+                let rule = self.trigger_rule()?;
                 let check = |state: &State| {
                     state
                         .at_point(client, rule)
@@ -41,7 +32,7 @@ impl Course<'_> {
                 self.engine.board.wait(None, check)?
             }
             When::Event(named) => {
-                let rule = self.event_rule(named)?;
+                let rule = self.trigger_rule()?;
                 let check = |state: &State| {
                     let after = state.after_others(&named.client, rule, self.step);
                     after.map(Some).or_else(|| stopping(state))
@@ -52,22 +43,35 @@ impl Course<'_> {
     }
 
     /// Waits until those faults of the same trigger are in place, or given up, that stand before this one in the plan;
-    /// whether there are any.
-    pub(super) fn await_turn(&self) -> bool {
-        let before = self.engine.plan.faults[..self.step].iter().enumerate();
-        let same = before.filter(|(_, fault)| fault.when == self.planned.when);
-        let same: Vec<usize> = same.map(|(step, _)| step).collect();
-        let begun = |state: &State| same.iter().all(|step| state.is_begun(*step)).then_some(());
-        self.engine.board.wait(None, begun);
-        !same.is_empty()
+    /// whether there are any. `None` if the run ends before.
+    pub(super) fn await_turn(&self) -> Option<bool> {
+        let before = self.engine.rules.before(self.step);
+        let check = |state: &State| {
+            // The last ones first: they strike in order, and the first that is not in place settles it.
+            let begun = before.iter().rev().all(|step| state.is_begun(*step));
+            let follows = begun.then_some(!before.is_empty());
+            follows.map(Some).or_else(|| state.stopping().map(|_| None))
+        };
+        self.engine.board.wait(None, check)?
     }
 
-    fn event_rule(&self, named: &Named) -> Option<u32> {
-        let at = At::Event {
-            f: named.f.clone(),
-            outcome: named.outcome.clone(),
-        };
-        self.engine.rule(&named.client, &at)
+    /// The number of the rule that tells of the trigger; none for a time.
+    fn trigger_rule(&self) -> Option<u32> {
+        let armed = self.engine.rules.of_trigger(self.step)?;
+        Some(armed.rule.rule)
+    }
+
+    /// Whether the trigger has come, of a fault that was not begun.
+    pub(super) fn has_come(&self) -> bool {
+        match &self.planned.when {
+            When::Time { after_ms } => self.engine.due_ns(*after_ms) <= monotonic_ns(),
+            When::Point { client, .. } => self.trigger_rule().is_some_and(|rule| {
+                let reached = |state: &State| state.at_point(client, rule).is_some();
+                self.engine.board.look(reached)
+            }),
+            // It would have been begun by then.
+            When::Event(_) => false,
+        }
     }
 
     /// Why nothing was injected, when the run has ended before the trigger came.
@@ -84,8 +88,8 @@ impl Course<'_> {
                 phrase(named)
             ),
         };
-        let unwatched = |state: &State| Some(state.unwatched_clients().join("; "));
-        let unwatched = self.engine.board.wait(None, unwatched).unwrap_or_default();
+        let unwatched = |state: &State| state.unwatched_clients().join("; ");
+        let unwatched = self.engine.board.look(unwatched);
         match unwatched.as_str() {
             "" => format!("the trigger never came: {what}"),
             _ => format!("the trigger never came: {what} ({unwatched})"),
@@ -115,11 +119,12 @@ impl Course<'_> {
         }
         let until = &self.planned.until;
         let event_came = until.event.as_ref().is_some_and(|named| {
-            let rule = self.event_rule(named);
-            let since = |rule| state.completed_since(&named.client, rule, in_place.at_ns);
-            rule.is_some_and(since)
+            let armed = self.engine.rules.of_until(self.step);
+            armed.is_some_and(|armed| {
+                state.completed_since(&named.client, armed.rule.rule, in_place.at_ns)
+            })
         });
-        let mut together = self.engine.together(self.step).iter();
+        let mut together = self.engine.together(self.step).iter().rev();
         match standing(until, event_came, in_place.at_ns, monotonic_ns()) {
             Wait::Nothing if together.all(|step| state.is_begun(*step)) => Ok(Ending::Due),
             Wait::TooLong => Ok(Ending::TooLong),

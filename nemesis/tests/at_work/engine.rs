@@ -1,5 +1,7 @@
 //! The engine at work on hosts without Docker: triggers, evidence, the order of injecting and healing, bounds.
 
+use std::time::{Duration, Instant};
+
 use containers::topologies;
 use histories::{Function, Kind, Plan};
 use nemesis::{Choice, Scenario};
@@ -421,4 +423,74 @@ fn a_plan_of_another_build_makes_an_error_and_no_panic() {
         failed.error.as_deref(),
         Some("the plan is wrong: no fault is called `earthquake`")
     );
+}
+
+/// So many faults, each with a trigger of its own.
+fn many(faults: usize, when: impl Fn(usize) -> String) -> String {
+    let fault = |number| {
+        let when = when(number);
+        format!(
+            "[[fault]]\nfault = \"pause\"\non = \"s1\"\nwhen = {when}\nuntil = {{ lasts = \"1ms\" }}\n"
+        )
+    };
+    (0..faults).map(fault).collect()
+}
+
+/// Of this process, which other tests share.
+fn threads() -> usize {
+    std::fs::read_dir("/proc/self/task").unwrap().count()
+}
+
+#[test]
+fn thousands_of_faults_take_no_threads_before_their_time_and_end_at_once_with_the_run() {
+    const FAULTS: usize = 4_000;
+    let later = many(FAULTS / 2, |number| {
+        format!("{{ after = \"{}ms\" }}", 60_000 + number)
+    });
+    let points = many(FAULTS / 2, |number| {
+        format!(
+            "{{ client = \"c1\", point = \"before-write\", grant = {} }}",
+            900_000 + number
+        )
+    });
+    let yard = Yard::new();
+    let run = yard.run(&plan(&(later + &points)), false);
+    yard.wait_for_write("c1");
+    assert!(threads() < 400, "{} threads", threads());
+    assert!(!run.settled());
+    let begun = Instant::now();
+    let record = run.stop();
+    assert!(
+        begun.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
+    let given_up = record.events.iter().filter(|event| {
+        let error = event.error.as_deref().unwrap_or_default();
+        event.kind == Kind::Fail && error.starts_with("the trigger never came: ")
+    });
+    assert_eq!(given_up.count(), FAULTS);
+}
+
+#[test]
+fn faults_beyond_those_that_are_started_ahead_strike_when_their_turn_comes() {
+    const FAULTS: usize = 60;
+    let in_turn = many(FAULTS, |number| match number % 3 {
+        0 => "{ client = \"c2\", write = \"ok\" }".to_owned(),
+        1 => "{ after = \"1ms\" }".to_owned(),
+        // The last in the plan comes first.
+        _ => format!(
+            "{{ client = \"c1\", point = \"before-write\", grant = {} }}",
+            FAULTS - number
+        ),
+    });
+    let yard = Yard::new();
+    let run = yard.run(&plan(&in_turn), false);
+    run.wait_until_settled();
+    let record = run.stop();
+    for step in 0..FAULTS {
+        // One may end another's pause early, yet each was tried.
+        let injected = record.completed(step, Function::Inject);
+        assert_ne!(injected.kind, Kind::Fail, "{injected:?}");
+    }
 }

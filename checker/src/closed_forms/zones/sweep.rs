@@ -2,10 +2,10 @@
 
 use super::chains::Chains;
 use super::clusters::{Clusters, INITIAL, UNWRITTEN};
-use super::peaks::Peaks;
 use super::times::{BEGINNING, Times};
 use crate::linearizability::{History, NEVER};
 use crate::names::NONE;
+use crate::segment_tree::SegmentTree;
 
 /// The zone of a chain, or of one cluster of it.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ pub(super) struct Sweep<'h, O> {
     /// By the first cluster of a chain: the zone of the chain.
     zones: Vec<Zone>,
     /// By the rank of a return: the latest invocation of the chain for which it is the earliest return.
-    latest: Peaks,
+    latest: SegmentTree<u32>,
     /// If there are chains of several clusters: what is known of each.
     links: Option<Links>,
 }
@@ -60,9 +60,9 @@ pub(super) struct Sweep<'h, O> {
 struct Links {
     zones: Vec<Zone>,
     /// The latest invocations.
-    latest: Peaks,
+    latest: SegmentTree<u32>,
     /// The earliest returns, counted from the end of time.
-    earliest: Peaks,
+    earliest: SegmentTree<u32>,
 }
 
 /// The calls that break a rule: a few more of them than need be, in any order and some twice.
@@ -83,11 +83,11 @@ impl<'h, O> Sweep<'h, O> {
             chains,
             needed_by: vec![NONE; count],
             zones: vec![NOTHING; count],
-            latest: Peaks::new(times.end()),
+            latest: SegmentTree::new(times.end()),
             links: clusters.linked.then(|| Links {
                 zones: vec![NOTHING; count],
-                latest: Peaks::new(count),
-                earliest: Peaks::new(count),
+                latest: SegmentTree::new(count),
+                earliest: SegmentTree::new(count),
             }),
         }
     }

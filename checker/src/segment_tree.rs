@@ -1,23 +1,36 @@
-//! A row of numbers in which the next one that is high enough is found fast.
+//! Max segment tree: finds the next element that is a bound or more in O(log n).
 
 use std::ops::Range;
 
 /// Numbers, all 0 at first. Each inner node of the tree has the higher one of its two children.
-pub(super) struct Peaks {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SegmentTree<T> {
     leaves: usize,
-    tree: Vec<u32>,
+    tree: Vec<T>,
 }
 
-impl Peaks {
-    pub(super) fn new(length: usize) -> Peaks {
+impl<T: Copy + Ord + Default> SegmentTree<T> {
+    pub(crate) fn new(length: usize) -> SegmentTree<T> {
         let leaves = length.next_power_of_two();
-        Peaks {
+        SegmentTree {
             leaves,
-            tree: vec![0; 2 * leaves],
+            tree: vec![T::default(); 2 * leaves],
         }
     }
 
-    pub(super) fn set(&mut self, at: usize, number: u32) {
+    /// Of these numbers, in O(n).
+    pub(crate) fn of(numbers: impl ExactSizeIterator<Item = T>) -> SegmentTree<T> {
+        let mut made = SegmentTree::new(numbers.len());
+        for (leaf, number) in made.tree[made.leaves..].iter_mut().zip(numbers) {
+            *leaf = number;
+        }
+        for node in (1..made.leaves).rev() {
+            made.tree[node] = made.tree[2 * node].max(made.tree[2 * node + 1]);
+        }
+        made
+    }
+
+    pub(crate) fn set(&mut self, at: usize, number: T) {
         let mut node = at + self.leaves;
         self.tree[node] = number;
         while node > 1 {
@@ -31,7 +44,7 @@ impl Peaks {
     }
 
     /// The first place in a range whose number is at least so high.
-    pub(super) fn find(&self, range: Range<usize>, least: u32) -> Option<usize> {
+    pub(crate) fn find(&self, range: Range<usize>, least: T) -> Option<usize> {
         if range.is_empty() || self.tree[1] < least {
             return None;
         }
@@ -64,17 +77,19 @@ mod tests {
     #[test]
     fn finds_what_a_scan_finds() {
         for length in 1..20 {
-            let mut peaks = Peaks::new(length);
-            let mut row = vec![0; length];
+            let mut tree = SegmentTree::new(length);
+            let mut row = vec![0u32; length];
             for step in 0..60 {
                 let at = step * 7 % length;
                 row[at] = (step * step % 11) as u32;
-                peaks.set(at, row[at]);
+                tree.set(at, row[at]);
                 for from in 0..length {
                     for to in from..=length {
                         let least = (step % 12) as u32;
                         let scanned = (from..to).find(|&at| row[at] >= least);
-                        assert_eq!(peaks.find(from..to, least), scanned);
+                        assert_eq!(tree.find(from..to, least), scanned);
+                        let made = SegmentTree::of(row.iter().copied());
+                        assert_eq!(made.find(from..to, least), scanned);
                     }
                 }
             }
