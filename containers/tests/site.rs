@@ -9,7 +9,7 @@ use containers::agent::Agent;
 use containers::agent::protocol::{Action, At, Command, Notice, Rule, Signal};
 use containers::services::clock::{NO_OFFSET, OFFSET_FILE};
 use containers::services::{SERVER, Service};
-use containers::site::{Host, Site, SiteRequest};
+use containers::site::{Ended, Host, Site, SiteRequest};
 use containers::topologies::{self, Topology};
 use tempfile::TempDir;
 
@@ -233,10 +233,12 @@ async fn an_end_that_nobody_asked_for_is_told_and_a_planned_one_is_told_apart() 
     let within = Duration::from_secs(5);
     let end = tokio::time::timeout(within, site.ends.await_unasked()).await;
     let end = end.expect("told in time");
-    assert_eq!(
-        (end.host.as_str(), end.how.as_str(), end.life),
-        ("s1", "signal 9", 2)
-    );
+    assert_eq!((end.host.as_str(), end.how.as_str()), ("s1", "signal 9"));
+    let second = Ended::Process {
+        name: SERVER.to_owned(),
+        life: 2,
+    };
+    assert_eq!(end.ended, second);
 
     let client = site.host("c1").unwrap();
     let killed = std::process::Command::new("docker")
@@ -247,7 +249,7 @@ async fn an_end_that_nobody_asked_for_is_told_and_a_planned_one_is_told_apart() 
         site.ends
             .take()
             .into_iter()
-            .any(|end| end.host == "c1" && end.process.is_none())
+            .any(|end| end.host == "c1" && end.ended == Ended::Host)
     };
     wait_until("the end of the host is told", told);
     let engine = containers::engine().await.unwrap();

@@ -50,7 +50,7 @@ fn both_say_the_same_of_forged_histories() {
 
 #[test]
 fn both_say_the_same_of_histories_that_were_edited_often() {
-    let all = edited_often(4_000)
+    let all = edited_often(10_000)
         .into_par_iter()
         .flat_map_iter(|(seed, forged)| {
             let found = differences(&forged.text());
