@@ -15,7 +15,7 @@ use crate::operations::{Call, Process};
 use crate::plausible;
 use crate::properties::{Case, Property, efficiency, properties};
 use crate::storage::StorageOrder;
-use crate::verdict::{Answer, Counts, Outcome, PropertyVerdict, Verdict};
+use crate::verdict::{Answer, Counts, FaultReport, Outcome, PropertyVerdict, Verdict};
 
 /// What to judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -153,25 +153,36 @@ impl Checker {
             lost_events,
             hidden_holds,
         };
-        let chosen = chosen(&self.options, &case);
-        let measured = chosen
-            .iter()
-            .any(|(property, silent)| property.name == efficiency::NAME && silent.is_none());
-        let properties: Vec<PropertyVerdict> = chosen
-            .into_iter()
-            .map(|(property, silent)| judge(property, silent, &case, &assumptions))
-            .collect();
-        Verdict {
-            outcome: overall(&properties),
-            properties,
-            assumptions,
-            faults: faults.reports(),
-            counts: counts(&case),
-            efficiency: measured.then(|| efficiency::measure(&case)),
-            controls: controls(&case),
-            events: record.events,
-            seal,
-        }
+        of_all(&self.options, &case, assumptions, faults.reports(), seal)
+    }
+}
+
+/// The verdict of all properties that were chosen.
+fn of_all(
+    options: &Options,
+    case: &Case<'_>,
+    assumptions: Vec<String>,
+    faults: Vec<FaultReport>,
+    seal: Seal,
+) -> Verdict {
+    let chosen = chosen(options, case);
+    let measured = chosen
+        .iter()
+        .any(|(property, silent)| property.name == efficiency::NAME && silent.is_none());
+    let properties: Vec<PropertyVerdict> = chosen
+        .into_iter()
+        .map(|(property, silent)| judge(property, silent, case, &assumptions))
+        .collect();
+    Verdict {
+        outcome: overall(&properties),
+        properties,
+        assumptions,
+        faults,
+        counts: counts(case),
+        efficiency: measured.then(|| efficiency::measure(case)),
+        controls: controls(case),
+        events: case.record.events,
+        seal,
     }
 }
 

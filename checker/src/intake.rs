@@ -252,21 +252,7 @@ impl Intake {
 
     /// Adds an operation to the table of its function.
     fn row_of(&mut self, event: &Event<'_>, call: Call) -> Result<u32, Error> {
-        let grant = match (event.f, event.grant) {
-            (Function::Extend | Function::Release, grant) => {
-                let op = required(event, "grant", grant)?;
-                self.grant(event, op, call.process)
-            }
-            (_, Some(op)) => self.grant(event, op, call.process),
-            (Function::Read | Function::Write | Function::Work, None) if self.has_lock => {
-                self.flaws.note(Flaw::NotGranted, || {
-                    let (process, f) = (&event.process, event.f.name());
-                    format!("{process}'s op {} ({f}) has no grant", event.op)
-                });
-                NONE
-            }
-            (_, None) => NONE,
-        };
+        let grant = self.grant_named(event, call.process)?;
         self.check_lock(event, grant);
         let row = match event.f {
             Function::Acquire => self.acquire(event, call)?,
@@ -280,38 +266,8 @@ impl Intake {
                 });
                 self.record.extends.len() - 1
             }
-            Function::Read => {
-                let document = self.document(event)?;
-                self.record.reads.push(Read {
-                    call,
-                    document,
-                    grant,
-                    version: None,
-                    value: NONE,
-                });
-                self.record.reads.len() - 1
-            }
-            Function::Write => {
-                let document = self.document(event)?;
-                let value = event
-                    .value
-                    .as_deref()
-                    .map_or(NONE, |value| self.record.values.number(value));
-                let (token, based_on) = (event.token, event.based_on);
-                let write = Write {
-                    call,
-                    document,
-                    grant,
-                    token,
-                    based_on,
-                    version: None,
-                    value,
-                    rejected: false,
-                    unread: false,
-                };
-                self.record.writes.push(write);
-                self.record.writes.len() - 1
-            }
+            Function::Read => self.read(event, call, grant)?,
+            Function::Write => self.write(event, call, grant)?,
             Function::Release => {
                 let lost = false;
                 self.record.releases.push(Release { call, grant, lost });
@@ -324,6 +280,55 @@ impl Intake {
             _ => grant as usize,
         };
         Ok(row as u32)
+    }
+
+    /// The row of the acquire that an operation names; [`NONE`] where it names none, which is a flaw where it has to.
+    fn grant_named(&mut self, event: &Event<'_>, process: u32) -> Result<u32, Error> {
+        let op = match event.f {
+            Function::Extend | Function::Release => Some(required(event, "grant", event.grant)?),
+            _ => event.grant,
+        };
+        if let Some(op) = op {
+            return Ok(self.grant(event, op, process));
+        }
+        let acts = matches!(event.f, Function::Read | Function::Write | Function::Work);
+        if acts && self.has_lock {
+            self.flaws.note(Flaw::NotGranted, || {
+                let (process, f) = (&event.process, event.f.name());
+                format!("{process}'s op {} ({f}) has no grant", event.op)
+            });
+        }
+        Ok(NONE)
+    }
+
+    fn read(&mut self, event: &Event<'_>, call: Call, grant: u32) -> Result<usize, Error> {
+        let document = self.document(event)?;
+        self.record.reads.push(Read {
+            call,
+            document,
+            grant,
+            version: None,
+            value: NONE,
+        });
+        Ok(self.record.reads.len() - 1)
+    }
+
+    fn write(&mut self, event: &Event<'_>, call: Call, grant: u32) -> Result<usize, Error> {
+        let document = self.document(event)?;
+        let value = event.value.as_deref();
+        let value = value.map_or(NONE, |value| self.record.values.number(value));
+        self.record.writes.push(Write {
+            call,
+            document,
+            grant,
+            token: event.token,
+            based_on: event.based_on,
+            version: None,
+            value,
+            rejected: false,
+            unread: false,
+        });
+        Ok(self.record.writes.len() - 1)
     }
 
     fn acquire(&mut self, event: &Event<'_>, call: Call) -> Result<usize, Error> {

@@ -362,11 +362,8 @@ fn read_header<R: BufRead>(
         Some(_) | None => return Err(no_object),
     }
     let text = source.text(line);
-    let any = text
-        .as_ref()
-        .ok()
-        .and_then(|text| line::owned::<AnyHeader>(text).ok());
-    match any {
+    let any = text.as_ref().ok();
+    match any.and_then(|text| line::owned::<AnyHeader>(text).ok()) {
         Some(AnyHeader {
             fencepost: None | Some(0),
             ..
@@ -380,23 +377,26 @@ fn read_header<R: BufRead>(
             version,
             build,
         }),
-        _ => {
-            let mut header: Header = line::owned(text?).map_err(|error| source.broken(&error))?;
-            if !is_run_id(&header.run) {
-                return Err(ReadError::Broken {
-                    place: source.place(0),
-                    message: format!(
-                        "`run` has to be an id of letters, digits and `-`, not {:?}",
-                        header.run
-                    ),
-                });
-            }
-            if header.fencepost == 1 {
-                version_1::complete(&mut header);
-            }
-            Ok(header)
-        }
+        _ => header_of(text?, source),
     }
+}
+
+/// The header of a history whose version is known.
+fn header_of<R: BufRead>(text: &str, source: &Source<R>) -> Result<Header, ReadError> {
+    let mut header: Header = line::owned(text).map_err(|error| source.broken(&error))?;
+    if !is_run_id(&header.run) {
+        return Err(ReadError::Broken {
+            place: source.place(0),
+            message: format!(
+                "`run` has to be an id of letters, digits and `-`, not {:?}",
+                header.run
+            ),
+        });
+    }
+    if header.fencepost == 1 {
+        version_1::complete(&mut header);
+    }
+    Ok(header)
 }
 
 /// Whether a run can be called so: its directory is, and no path.

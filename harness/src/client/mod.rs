@@ -115,47 +115,12 @@ pub fn run(config: &Path) -> Result<()> {
 /// One life of a client.
 async fn live(config: ClientConfig, life: u32, agent: Option<PathBuf>) -> Result<()> {
     let stop = stop_on_terminate()?;
+    let process = process_name(&config.client, life);
     let plan = &config.plan;
-    let service = locks::service(&plan.lock)
-        .ok_or_else(|| anyhow!("there is no lock service `{}`", plan.lock))?;
-    let storage = storages::storage(&plan.storage)
-        .ok_or_else(|| anyhow!("there is no storage `{}`", plan.storage))?;
-    let policy = storages::policy(&plan.policy)
-        .ok_or_else(|| anyhow!("there is no policy `{}`", plan.policy))?;
     let workload = workloads::workload(&plan.workload.name)
         .ok_or_else(|| anyhow!("there is no workload `{}`", plan.workload.name))?;
-    if let Some(reason) = service.refuses(policy) {
-        bail!("{reason}");
-    }
-    let process = process_name(&config.client, life);
-    let mut random = random_of(plan.seed, &process);
-    let hello = Hello {
-        servers: config.lock_servers.clone(),
-        client: process.clone(),
-        seed: random.next_u64(),
-    };
-    let mut rules = config.rules.clone();
-    rules.retain(|rule| life <= 1 || matches!(rule.at, At::Event { .. }));
-    let record = Record::open(
-        &config.events,
-        &process,
-        config.base_ns,
-        first_op(&config.client, life)?,
-        points::Reach::new(rules, agent),
-    )?;
-    let lock = service
-        .connect(&hello)
-        .with_context(|| format!("the lock service {}", service.name()))?;
-    let record = Rc::new(record);
-    let tools = Tools {
-        record: Rc::clone(&record),
-        lock,
-        has: service.has(),
-        storage: storage.connect(config.storage_server, &process, policy),
-        policy,
-        random,
-        stop,
-    };
+    let tools = tools(&config, life, &process, agent, stop)?;
+    let record = Rc::clone(&tools.record);
     let mut client = Client::new(&config, &process, tools);
     tracing::info!(
         "{process} begins: {} with policy {}",
@@ -174,6 +139,53 @@ async fn live(config: ClientConfig, life: u32, agent: Option<PathBuf>) -> Result
     }
     tracing::info!("{process} ends as it was asked to");
     Ok(())
+}
+
+/// What a client works with: its record, its lock and its storage, as the plan names them.
+fn tools(
+    config: &ClientConfig,
+    life: u32,
+    process: &str,
+    agent: Option<PathBuf>,
+    stop: watch::Receiver<bool>,
+) -> Result<Tools> {
+    let plan = &config.plan;
+    let service = locks::service(&plan.lock)
+        .ok_or_else(|| anyhow!("there is no lock service `{}`", plan.lock))?;
+    let storage = storages::storage(&plan.storage)
+        .ok_or_else(|| anyhow!("there is no storage `{}`", plan.storage))?;
+    let policy = storages::policy(&plan.policy)
+        .ok_or_else(|| anyhow!("there is no policy `{}`", plan.policy))?;
+    if let Some(reason) = service.refuses(policy) {
+        bail!("{reason}");
+    }
+    let mut random = random_of(plan.seed, process);
+    let hello = Hello {
+        servers: config.lock_servers.clone(),
+        client: process.to_owned(),
+        seed: random.next_u64(),
+    };
+    let mut rules = config.rules.clone();
+    rules.retain(|rule| life <= 1 || matches!(rule.at, At::Event { .. }));
+    let record = Record::open(
+        &config.events,
+        process,
+        config.base_ns,
+        first_op(&config.client, life)?,
+        points::Reach::new(rules, agent),
+    )?;
+    let lock = service
+        .connect(&hello)
+        .with_context(|| format!("the lock service {}", service.name()))?;
+    Ok(Tools {
+        record: Rc::new(record),
+        lock,
+        has: service.has(),
+        storage: storage.connect(config.storage_server, process, policy),
+        policy,
+        random,
+        stop,
+    })
 }
 
 /// What a process's random choices come from: the run's seed and its name, which together are the generator's own seed.

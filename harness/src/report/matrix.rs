@@ -291,8 +291,9 @@ impl SuiteReport {
             0 => String::new(),
             _ => format!(" of {}", runs + not_run),
         };
+        let noun = if runs + not_run == 1 { "run" } else { "runs" };
         let mut closing = format!(
-            "{runs}{of_all} runs: {}",
+            "{runs}{of_all} {noun}: {}",
             standing::tally(self.judgements())
         );
         if not_run > 0 {

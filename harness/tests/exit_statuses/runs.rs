@@ -89,7 +89,7 @@ fn a_run_that_nobody_reads_ends_as_its_verdicts_say_and_writes_its_files() {
         assert_eq!(output.status.code(), Some(status), "{}", said(&output));
         assert_eq!(verdicts(out.path(), arguments[0]), 1);
         let summary = fs::read_to_string(summary).unwrap();
-        assert!(summary.contains("# Fencepost: 1 runs: "), "{summary}");
+        assert!(summary.contains("# Fencepost: 1 run: "), "{summary}");
         assert!(summary.contains(cell), "{summary}");
     }
 }

@@ -279,39 +279,33 @@ struct Seen {
     operation: Operation,
 }
 
-/// Operations that contradict the order of versions: one sweep over the invocations, beside the returns before them.
-fn order(case: &Case<'_>) -> Vec<Contradiction> {
+/// The reads and the accepted writes of known versions.
+fn all_seen(case: &Case<'_>) -> Vec<Seen> {
     let record = case.record;
+    let seen = |document, version, call: &Call, operation| Seen {
+        document,
+        version,
+        invoked: call.invoked,
+        returned: call.returned(),
+        operation,
+    };
     let reads = record.reads.iter().enumerate();
     let reads = reads.filter(|(_, read)| lived(case, &read.call));
     let reads = reads.filter_map(|(row, read)| {
-        let (document, version, operation) =
-            (read.document, read.version?, Operation::Read(row as u32));
-        Some(Seen {
-            document,
-            version,
-            invoked: read.call.invoked,
-            returned: read.call.returned(),
-            operation,
-        })
+        let operation = Operation::Read(row as u32);
+        Some(seen(read.document, read.version?, &read.call, operation))
     });
-    let writes = accepted(case).map(
-        |&Accepted {
-             document,
-             version,
-             write,
-         }| {
-            let call = &record.writes[write as usize].call;
-            Seen {
-                document,
-                version,
-                invoked: call.invoked,
-                returned: call.returned(),
-                operation: Operation::Write(write),
-            }
-        },
-    );
-    let mut seen: Vec<Seen> = reads.chain(writes).collect();
+    let writes = accepted(case).map(|accepted| {
+        let call = &record.writes[accepted.write as usize].call;
+        let operation = Operation::Write(accepted.write);
+        seen(accepted.document, accepted.version, call, operation)
+    });
+    reads.chain(writes).collect()
+}
+
+/// Operations that contradict the order of versions: one sweep over the invocations, beside the returns before them.
+fn order(case: &Case<'_>) -> Vec<Contradiction> {
+    let mut seen = all_seen(case);
     seen.sort_by_key(|seen| seen.returned);
     let returns = seen.clone();
     seen.sort_by_key(|seen| seen.invoked);
@@ -319,7 +313,7 @@ fn order(case: &Case<'_>) -> Vec<Contradiction> {
         .iter()
         .filter(|seen| seen.returned != NEVER)
         .peekable();
-    let mut highest: Vec<Option<Seen>> = vec![None; record.documents.len()];
+    let mut highest: Vec<Option<Seen>> = vec![None; case.record.documents.len()];
     let mut found = Vec::new();
     for later in &seen {
         while let Some(earlier) = returns.next_if(|earlier| earlier.returned < later.invoked) {
