@@ -37,8 +37,10 @@ pub(super) fn beliefs(record: &Record) -> Vec<Interval> {
             });
         }
     }
+    let asked_back = asked_back(record);
     for (row, acquire) in record.acquires.iter().enumerate() {
-        beliefs.extend(belief(row as u32, acquire, acts[row]));
+        let given_up = acquire.end.at.min(asked_back[row]);
+        beliefs.extend(belief(row as u32, acquire, acts[row], given_up));
     }
     beliefs.sort_unstable();
     beliefs
@@ -58,6 +60,17 @@ fn all_acts(record: &Record) -> impl Iterator<Item = (Call, u32, u64)> {
         (write.call, write.grant, until)
     });
     works.chain(writes)
+}
+
+/// By acquire: when its client asked first to release it, whatever came of that: it acts no more then.
+fn asked_back(record: &Record) -> Vec<u64> {
+    let mut asked_back = vec![NEVER; record.acquires.len()];
+    for release in &record.releases {
+        if let Some(asked) = asked_back.get_mut(release.grant as usize) {
+            *asked = release.call.invoked.min(*asked);
+        }
+    }
+    asked_back
 }
 
 /// By acquire: the first release of it that happened or may have, from its invocation to its completion.
@@ -87,19 +100,15 @@ fn written_until(write: &Write, releases: &[Option<(u64, u64)>]) -> u64 {
     if committed { invoked } else { completed }
 }
 
-/// The belief of an acquire: of a grant from its return to its end or last act, of any other while it was acted under.
-fn belief(row: u32, acquire: &Acquire, acts: Option<Acts>) -> Option<Interval> {
+/// The belief of an acquire: of a grant from its return until its client gave it up, or its last act, of any other while it
+/// was acted under.
+fn belief(row: u32, acquire: &Acquire, acts: Option<Acts>, given_up: u64) -> Option<Interval> {
     if acquire.lock == NONE {
         return None;
     }
     let (start, end) = if acquire.granted() {
         let last = acts.map_or(0, |acts| acts.last);
-        let end = if acquire.end.at == NEVER {
-            NEVER
-        } else {
-            acquire.end.at.max(last)
-        };
-        (acquire.call.completed, end)
+        (acquire.call.completed, given_up.max(last))
     } else {
         let acts = acts?;
         (acts.first, acts.last.max(acts.first.saturating_add(1)))

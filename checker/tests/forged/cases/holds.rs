@@ -48,6 +48,27 @@ fn a_hold_ends_with_the_invocation_of_a_release() {
 }
 
 #[test]
+fn who_asks_to_release_a_lock_believes_no_longer_that_it_holds_it() {
+    let acts = |told: &str| {
+        tale(&format!(
+            "101 c1 1 invoke acquire lock=L ttl_ms=100
+             102 c1 1 ok acquire validity=201
+             103 c1 2 invoke release lock=L grant=1
+             104 c1 2 fail release error=refused
+             210 c2 20 invoke acquire lock=L ttl_ms=100
+             211 c2 20 ok acquire validity=310
+             300 c2 21 invoke release lock=L grant=20
+             301 c2 21 ok release
+             {told}"
+        ))
+        .outcome("exclusive-belief")
+    };
+    assert_eq!(acts(""), "holds");
+    let works = "250 c1 5 invoke work grant=1\n260 c1 5 ok work";
+    assert_eq!(acts(works), "violated");
+}
+
+#[test]
 fn a_release_that_failed_counts_only_where_the_lock_was_lost() {
     let failed = "110 c1 3 invoke release lock=L grant=1\n112 c1 3 fail release";
     assert_eq!(then_granted(failed, 120.0), "violated");

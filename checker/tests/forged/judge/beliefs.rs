@@ -61,7 +61,16 @@ fn acts_under<'o, 'a>(ops: &'o Operations<'a>, acquire: &Op<'a>) -> Vec<&'o Op<'
 fn of_grant<'a>(ops: &Operations<'a>, place: usize, grant: &Grant<'a>) -> Party<'a> {
     let acts = acts_under(ops, &grant.acquire);
     let last = acts.iter().map(|act| lasts(ops, act).to).max().unwrap_or(0);
-    let end = grant.given_up.max(last);
+    // Who asks to release it acts no more, though nothing may come of that.
+    let asked_back = ops
+        .with("release")
+        .filter(|op| op.grant() == Some(grant.acquire.id) && op.process == grant.acquire.process)
+        .map(|op| op.start);
+    let end = asked_back
+        .chain([grant.given_up])
+        .min()
+        .unwrap_or(0)
+        .max(last);
     let held = grant.holds.iter().map(|hold| hold.to).max().unwrap_or(0);
     Party {
         process: grant.acquire.process,
