@@ -11,8 +11,9 @@ const WITH_THE_HEARTBEAT_NS: u64 = 5_000_000;
 
 impl Intake {
     pub(super) fn stall(&mut self, event: &Event<'_>) {
-        let from = event.t.saturating_sub(event.stalled_ns.unwrap_or_default());
-        match Role::of(host_of(&event.process)) {
+        let length = event.stalled_ns.unwrap_or_default();
+        let from = event.t.saturating_sub(length);
+        match Role::of(host_of(&event.process)).filter(|_| length > 0) {
             Some(role @ (Role::Server | Role::Storage)) => {
                 self.record.host_stalls.push(HostStall {
                     host: host_of(&event.process).to_owned(),
@@ -30,10 +31,16 @@ impl Intake {
                 }
             }
             None if event.process == NEMESIS => {}
-            // Who is no client by its name may act like one. What it says of itself is a sign of life and no more.
-            None => {
-                self.process(event);
-            }
+            // Who is no client by its name may act like one. What it says of itself, and what took no time, is a sign of
+            // life and no more.
+            None => self.sign_of_life(event),
+        }
+    }
+
+    fn sign_of_life(&mut self, event: &Event<'_>) {
+        let role = Role::of(host_of(&event.process));
+        if !matches!(role, Some(Role::Server | Role::Storage)) {
+            self.process(event);
         }
     }
 

@@ -1,5 +1,5 @@
-//! The lookout: a thread that sees what no system call tells. The host stood still, or somebody stopped one of its
-//! processes.
+//! The lookout: a thread that sees what no system call tells. The host stood still, or somebody else stopped one of its
+//! processes, or let one go on that this agent had stopped.
 
 use std::io;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub fn keep(shared: &Arc<Shared>, lookout: Lookout, gone: &Arc<AtomicBool>) -> i
 
 fn look(shared: &Shared, gone: &AtomicBool) {
     const PAUSE: Duration = Heartbeat::INTERVAL.saturating_mul(BEATS_A_LOOK);
-    while !gone.load(Ordering::Relaxed) && !tell_of_a_stop(&shared.processes, &shared.board) {
+    while !gone.load(Ordering::Relaxed) && !tell_of_a_touch(&shared.processes, &shared.board) {
         thread::sleep(PAUSE);
     }
 }
@@ -50,30 +50,36 @@ fn beat_and_look(shared: &Shared, gone: &AtomicBool) {
         }
         beats = (beats + 1) % BEATS_A_LOOK;
         if beats == 0 && !told {
-            told = tell_of_a_stop(&shared.processes, &shared.board);
+            told = tell_of_a_touch(&shared.processes, &shared.board);
         }
     }
 }
 
-/// Whether somebody else has stopped a process, which is told then.
-fn tell_of_a_stop(processes: &Processes, board: &Board) -> bool {
-    let at_large = processes.at_large();
-    let mut stopped = at_large.iter().filter(|process| has_stopped(process.pid));
-    // This agent may have stopped it between the two looks.
-    let stopped = stopped.find(|process| processes.at_large().contains(process));
-    if let Some(process) = stopped {
-        board.tell(Notice::Stopped {
+/// Whether somebody else has stopped a process, or let one go on, which is told then.
+fn tell_of_a_touch(processes: &Processes, board: &Board) -> bool {
+    let left = processes.left();
+    let mut touched = left
+        .iter()
+        .filter(|process| !does_as_meant(process.pid, process.stands));
+    // This agent may have touched it between the two looks.
+    let touched = touched.find(|process| processes.left().contains(process));
+    if let Some(process) = touched {
+        board.tell(Notice::Touched {
             process: process.name.clone(),
             at_ns: monotonic_ns(),
+            stopped: !process.stands,
         });
     }
-    stopped.is_some()
+    touched.is_some()
 }
 
-/// Whether a process stands still that was started under this one, or itself: by a signal, or in a debugger.
-fn has_stopped(root: i32) -> bool {
+/// Whether a process and those started under it all stand still, by a signal or in a debugger, or else none of them does.
+fn does_as_meant(root: i32, stands: bool) -> bool {
+    let moves = |state: char| matches!(state, 'R' | 'S');
+    let stands_still = |state: char| matches!(state, 'T' | 't');
     let family = proc::family(root);
-    family
-        .iter()
-        .any(|process| matches!(process.state, 'T' | 't'))
+    !family.iter().any(|process| match stands {
+        true => moves(process.state),
+        false => stands_still(process.state),
+    })
 }

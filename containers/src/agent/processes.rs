@@ -29,19 +29,33 @@ struct Named {
     pid: i32,
     /// Whether this life was to be ended.
     asked: bool,
-    /// Whether this agent stopped it, and how often it stopped it or let it go on.
-    stopped: bool,
+    meant: Meant,
+    /// How often that changed.
     changes: u64,
     end: Option<End>,
 }
 
-/// A process that is meant to run. It is equal to one seen before if this agent has not touched it since.
+/// What this agent means a process to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meant {
+    /// It runs.
+    Runs,
+    /// It is being stopped or let go on.
+    Changes,
+    /// It stands still.
+    Stands,
+}
+
+/// A process that is meant to run, or to stand still. It is equal to one seen before if this agent has not touched it
+/// since.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AtLarge {
+pub struct Left {
     /// Its name.
     pub name: String,
     /// Its process id.
     pub pid: i32,
+    /// Whether it is meant to stand still.
+    pub stands: bool,
     changes: u64,
 }
 
@@ -112,7 +126,7 @@ impl Processes {
             life,
             pid,
             asked: false,
-            stopped: false,
+            meant: Meant::Runs,
             changes: 0,
             end: None,
         };
@@ -170,25 +184,27 @@ impl Processes {
         Ok(pid)
     }
 
-    /// Notes that this agent is about to stop a process, or has let it go on.
-    pub fn note_stop(&self, pid: i32, stopped: bool) {
+    /// Notes what this agent means a process to do from now on.
+    pub fn note(&self, pid: i32, meant: Meant) {
         let mut table = lock(&self.table);
         let mut named = table.named.values_mut();
         if let Some(named) = named.find(|named| named.pid == pid && named.end.is_none()) {
-            named.stopped = stopped;
+            named.meant = meant;
             named.changes += 1;
         }
     }
 
-    /// The processes with a name that this agent has neither stopped nor been asked to end.
-    pub fn at_large(&self) -> Vec<AtLarge> {
+    /// The processes with a name that are left as they are, and not asked to end.
+    pub fn left(&self) -> Vec<Left> {
         let table = lock(&self.table);
         let named = table.named.iter();
         named
-            .filter(|(_, named)| named.end.is_none() && !named.asked && !named.stopped)
-            .map(|(name, named)| AtLarge {
+            .filter(|(_, named)| named.end.is_none() && !named.asked)
+            .filter(|(_, named)| named.meant != Meant::Changes)
+            .map(|(name, named)| Left {
                 name: name.clone(),
                 pid: named.pid,
+                stands: named.meant == Meant::Stands,
                 changes: named.changes,
             })
             .collect()

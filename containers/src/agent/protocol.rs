@@ -239,7 +239,7 @@ pub struct Status {
 pub enum Lookout {
     /// Nothing.
     None,
-    /// Processes that stand still, so that there is a [`Notice::Stopped`].
+    /// Processes that stand still or go on where they should not, so that there is a [`Notice::Touched`].
     Stops,
     /// These, and the host's own heartbeat, so that there are [`Notice::Stalled`] too.
     StopsAndStalls,
@@ -278,12 +278,14 @@ pub enum Notice {
         /// ended by itself or was killed from outside, be its host the target of a planned fault or not.
         asked: bool,
     },
-    /// A process, or one that it has started, was stopped, and not by this agent. It is told once.
-    Stopped {
+    /// A process, or one that it has started, was stopped or let go on, and not by this agent. It is told once.
+    Touched {
         /// Its name.
         process: String,
         /// When that was seen.
         at_ns: u64,
+        /// Whether it was stopped; else it goes on, though this agent has stopped it.
+        stopped: bool,
     },
     /// The agent's heartbeat came late: the host stood still, or was starved.
     Stalled {

@@ -12,7 +12,7 @@ use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 
 use super::board::{Armed, Board, Position};
-use super::processes::Processes;
+use super::processes::{Meant, Processes};
 use super::protocol::{Action, Lookout, Notice, Reply, Request, Signal};
 use super::signals::{self, Shown};
 use super::{STACK, files, lookout, priority, proc, run};
@@ -169,8 +169,7 @@ impl Session {
         let Some(root) = peer.and_then(|peer| proc::root_of(peer.pid())) else {
             return Next::Answer(failed("the client is not a process of this agent"));
         };
-        self.shared.processes.note_stop(root, true);
-        let shown = signals::stop(root);
+        let shown = stop(&self.shared.processes, root);
         self.shared.board.tell_of(armed, notice(Some(&shown)));
         Next::Answer(Reply::Done)
     }
@@ -225,15 +224,8 @@ fn signalled(processes: &Processes, process: &str, signal: Signal) -> Result<Rep
         Signal::Kill | Signal::Terminate => processes.about_to_end(process)?,
     };
     let shown = match signal {
-        Signal::Stop => {
-            processes.note_stop(pid, true);
-            signals::stop(pid)
-        }
-        Signal::Continue => {
-            let shown = signals::proceed(pid);
-            processes.note_stop(pid, shown.shown_ns.is_none());
-            shown
-        }
+        Signal::Stop => stop(processes, pid),
+        Signal::Continue => proceed(processes, pid),
         Signal::Kill => signals::end(pid),
         Signal::Terminate => signals::terminate(pid),
     };
@@ -263,6 +255,26 @@ fn signalled(processes: &Processes, process: &str, signal: Signal) -> Result<Rep
         shown_ns,
         status,
     })
+}
+
+/// Stops a process, and notes it, so that nobody else is taken to have done it.
+fn stop(processes: &Processes, pid: i32) -> Shown {
+    processes.note(pid, Meant::Changes);
+    let shown = signals::stop(pid);
+    if shown.shown_ns.is_some() {
+        processes.note(pid, Meant::Stands);
+    }
+    shown
+}
+
+/// Lets it go on, likewise.
+fn proceed(processes: &Processes, pid: i32) -> Shown {
+    processes.note(pid, Meant::Changes);
+    let shown = signals::proceed(pid);
+    if shown.shown_ns.is_some() {
+        processes.note(pid, Meant::Runs);
+    }
+    shown
 }
 
 fn started(started: Result<(i32, u64), String>) -> Result<Reply, String> {

@@ -132,15 +132,20 @@ impl Ends {
                     asked,
                 });
             }
-            Notice::Stopped { process, at_ns } if process == watched => {
-                self.add_touched(host, at_ns, format!("somebody has stopped its {process}"));
+            Notice::Touched {
+                process,
+                at_ns,
+                stopped,
+            } if process == watched => {
+                let did = if stopped { "stopped" } else { "let go on" };
+                self.add_touched(host, at_ns, format!("somebody has {did} its {process}"));
             }
             Notice::Stalled { at_ns, stalled_ns } => lock(&self.0.stalls).push(Stall {
                 host,
                 at_ns,
                 stalled_ns,
             }),
-            Notice::Ended { .. } | Notice::Stopped { .. } | Notice::Reached { .. } => {}
+            Notice::Ended { .. } | Notice::Touched { .. } | Notice::Reached { .. } => {}
         }
     }
 
@@ -263,9 +268,10 @@ mod tests {
     #[test]
     fn a_server_that_somebody_stopped_is_of_no_more_use() {
         let ends = Ends::none();
-        let stopped = |process: &str| Notice::Stopped {
+        let stopped = |process: &str| Notice::Touched {
             process: process.to_owned(),
             at_ns: 5,
+            stopped: true,
         };
         ends.note("s1", "server", stopped("delay-1"));
         assert_eq!(ends.unasked(), None);

@@ -371,7 +371,10 @@ impl Ground {
                     return Ok(());
                 }
                 Err(error) if Instant::now() >= deadline => {
-                    return Err(self.gone(&host.name, &error.to_string()).await);
+                    let told = error.to_string();
+                    let told = told.trim_start_matches(&format!("host {}: ", host.name));
+                    let what = format!("does not come up: {told}");
+                    return Err(self.gone(&host.name, &what).await);
                 }
                 Err(_) => tokio::time::sleep(AGENT_PAUSE).await,
             }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use containers::agent::Watch;
-use containers::agent::protocol::{Lookout, Notice};
+use containers::agent::protocol::{Lookout, Notice, Signal};
 
 use crate::host::{Host, PATIENCE, command, scheduling, wait_until};
 
@@ -57,4 +57,33 @@ fn a_heartbeat_is_scheduled_as_servers_are_and_ends_with_its_watch() {
     wait_until("it beats no more", || {
         host.scheduling_of(HEARTBEAT).is_none()
     });
+}
+
+#[test]
+fn who_stops_a_process_or_lets_it_go_on_from_outside_is_told_and_the_agent_itself_is_not() {
+    let touched = |by_agent: &[Signal], by_others: Option<&str>| {
+        let host = Host::start();
+        let mut agent = host.agent();
+        let pid = agent
+            .start("server", command(&["sleep", "60"]))
+            .unwrap()
+            .pid;
+        let mut watch = host.agent().watch_and_look_out(Lookout::Stops).unwrap();
+        for signal in by_agent {
+            agent.signal("server", *signal).unwrap();
+        }
+        if let Some(signal) = by_others {
+            let kill = ["kill", signal, &pid.to_string()].map(str::to_owned);
+            agent.run(kill, PATIENCE).unwrap();
+            return Some(next(&mut watch));
+        }
+        watch.next(Duration::from_millis(500)).unwrap()
+    };
+    let (stop, proceed) = (Signal::Stop, Signal::Continue);
+    let is_told = |notice: Option<Notice>, was_stopped: bool| matches!(notice, Some(Notice::Touched { stopped, .. }) if stopped == was_stopped);
+    assert!(is_told(touched(&[], Some("-STOP")), true));
+    assert!(is_told(touched(&[stop], Some("-CONT")), false));
+    assert!(is_told(touched(&[stop, proceed], Some("-STOP")), true));
+    assert_eq!(touched(&[stop], None), None);
+    assert_eq!(touched(&[stop, proceed], None), None);
 }
