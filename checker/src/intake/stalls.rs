@@ -63,6 +63,15 @@ impl Intake {
         }
     }
 
+    /// At a point the run holds its client, so that what comes of that is no doing of the lock.
+    pub(super) fn held_at_point(&mut self, event: &Event<'_>, from: u64) {
+        if Role::of(host_of(&event.process)) == Some(Role::Client) && from < event.t {
+            let process = self.process(event);
+            let state = &mut self.record.processes[process as usize];
+            state.stalls.push((from, event.t));
+        }
+    }
+
     fn wait(&mut self, event: &Event<'_>, from: u64) {
         let process = self.process(event);
         let state = &mut self.record.processes[process as usize];

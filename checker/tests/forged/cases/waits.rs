@@ -29,6 +29,29 @@ fn waited(acquire: (&str, u64), read: f64, work: u64) -> Tale {
 }
 
 #[test]
+fn the_time_at_a_point_is_no_doing_of_the_lock() {
+    let held = |until: u64| {
+        tale(&format!(
+            "101 c1 1 invoke acquire lock=L ttl_ms=100
+             102 c1 1 ok acquire validity=201
+             103 c1 2 invoke work grant=1
+             104 c1 3 invoke point grant=1 point=before-write nth=1
+             {until} c1 3 ok point
+             210 c2 20 invoke acquire lock=L ttl_ms=100
+             211 c2 20 ok acquire validity=310
+             260 c1 2 ok work
+             261 c1 4 invoke release lock=L grant=1
+             262 c1 4 fail release lost=true
+             300 c2 21 invoke release lock=L grant=20
+             301 c2 21 ok release"
+        ))
+        .says("exclusive-belief")
+    };
+    assert_eq!(held(250), ("violated", "limit-shown"));
+    assert_eq!(held(106), ("violated", "broken"));
+}
+
+#[test]
 fn work_that_waits_made_as_long_as_the_lease_is_held() {
     let class = |acquire, read: f64, work| waited(acquire, read, work).says(BELIEF);
     // Four fifths of 100 ms: one of the acquire, and the read with the work.

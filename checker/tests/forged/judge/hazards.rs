@@ -40,6 +40,7 @@ pub fn in_force(facts: &Facts) -> Vec<Hazard> {
         }
     }
     all.extend(facts.history.remarks_of("stall").filter_map(stall));
+    all.extend(held_at_points(facts));
     all.extend(of_several_servers(facts));
     all.extend(
         ends_by_others(facts.history, &facts.strikes)
@@ -89,6 +90,26 @@ fn end_by_others(exit: &Value) -> Option<Hazard> {
         is_stall: false,
         is_shown: true,
     })
+}
+
+/// The run holds clients at points: that is a stall of theirs.
+pub fn held_at_points(facts: &Facts) -> Vec<Hazard> {
+    facts
+        .ops
+        .with("point")
+        .filter(|point| is_client(point.process))
+        .filter_map(|point| {
+            let time = span(point.start, point.end?);
+            Some(Hazard {
+                name: "client-stopped",
+                host: Some(host_of(point.process).to_owned()),
+                time,
+                until_healed: time,
+                is_stall: true,
+                is_shown: true,
+            })
+        })
+        .collect()
 }
 
 /// The hazard that a recorded stall is.
