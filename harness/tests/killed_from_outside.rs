@@ -208,6 +208,8 @@ enum Blow {
     Remove,
     /// `docker pause`.
     Pause,
+    /// SIGSTOP to its agent.
+    Freeze,
     /// `docker network disconnect`.
     CutOff,
 }
@@ -248,6 +250,7 @@ fn strike(container: &str, host: &str, blow: Blow) -> bool {
         Blow::Kill => drop(docker(&["kill", container])),
         Blow::Remove => drop(docker(&["rm", "--force", container])),
         Blow::Pause => drop(docker(&["pause", container])),
+        Blow::Freeze => drop(docker(&["kill", "--signal", "STOP", container])),
         Blow::CutOff => {
             let network = container.trim_end_matches(&format!("-{host}"));
             docker(&["network", "disconnect", "--force", network, container]);
@@ -405,6 +408,9 @@ fn what_somebody_stops_ends_the_run() {
     let paused = "somebody has paused its container";
     for host in ["s1", "storage", "c2"] {
         expect_the_end_of("redis-token", host, Blow::Pause, paused);
+    }
+    for host in ["s1", "c1"] {
+        expect_the_end_of("redis-token", host, Blow::Freeze, "its agent stands still");
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 use super::lock;
 use super::protocol::{Action, Notice, Rule};
@@ -145,12 +146,19 @@ impl Board {
         state.held.retain(|held| held.connection != connection);
     }
 
-    /// Waits for notices after `position`, which moves on; empty once `gone` says that nobody reads them any more. One who
-    /// has not read yet begins with those since the last arming.
-    pub fn next(&self, position: &mut Position, gone: impl Fn() -> bool) -> Vec<Notice> {
+    /// Waits for notices after `position`, which moves on: none once `gone` says that nobody reads them any more, or when
+    /// there was none for this long. One who has not read yet begins with those since the last arming.
+    pub fn next(
+        &self,
+        position: &mut Position,
+        within: Duration,
+        gone: impl Fn() -> bool,
+    ) -> Vec<Notice> {
+        let limit = Instant::now() + within;
         let mut state = lock(&self.state);
         loop {
-            if gone() {
+            let left = limit.saturating_duration_since(Instant::now());
+            if gone() || left == Duration::ZERO {
                 return Vec::new();
             }
             let from = *position.0.get_or_insert(state.since_arming);
@@ -166,8 +174,8 @@ impl Board {
                 position.0 = Some(state.next);
                 return news.into_iter().rev().collect();
             }
-            let waited = self.news.wait(state);
-            state = waited.unwrap_or_else(|poisoned| poisoned.into_inner());
+            let waited = self.news.wait_timeout(state, left);
+            state = waited.unwrap_or_else(|poisoned| poisoned.into_inner()).0;
         }
     }
 
@@ -210,6 +218,10 @@ mod tests {
         board.arm(&[rule], b"done\n");
     }
 
+    fn next(board: &Board, position: &mut Position) -> Vec<Notice> {
+        board.next(position, Duration::from_secs(60), || false)
+    }
+
     fn notice(op: u64) -> Notice {
         Notice::Reached {
             rule: 7,
@@ -227,10 +239,10 @@ mod tests {
         let armed = board.armed(7).unwrap();
         board.tell_of(armed, notice(1));
         let (mut early, mut late) = (Position::default(), Position::default());
-        assert_eq!(board.next(&mut early, || false), [notice(1)]);
+        assert_eq!(next(&board, &mut early), [notice(1)]);
         board.tell_of(armed, notice(2));
-        assert_eq!(board.next(&mut early, || false), [notice(2)]);
-        assert_eq!(board.next(&mut late, || false), [notice(1), notice(2)]);
+        assert_eq!(next(&board, &mut early), [notice(2)]);
+        assert_eq!(next(&board, &mut late), [notice(1), notice(2)]);
     }
 
     #[test]
@@ -239,12 +251,12 @@ mod tests {
         let old = board.armed(7).unwrap();
         board.tell_of(old, notice(1));
         let mut position = Position::default();
-        board.next(&mut position, || false);
+        next(&board, &mut position);
         board.tell_of(old, notice(2));
         arm(&board, Action::Tell);
         board.tell_of(old, notice(3));
         board.tell_of(board.armed(7).unwrap(), notice(4));
-        assert_eq!(board.next(&mut position, || false), [notice(4)]);
+        assert_eq!(next(&board, &mut position), [notice(4)]);
     }
 
     #[test]
@@ -263,17 +275,14 @@ mod tests {
         let board = board(Action::Tell);
         let mut early = Position::default();
         board.tell(ended(1));
-        assert_eq!(board.next(&mut early, || false), [ended(1)]);
+        assert_eq!(next(&board, &mut early), [ended(1)]);
         board.tell(ended(2));
         board.tell(stalled.clone());
         arm(&board, Action::Tell);
         board.tell(ended(3));
-        assert_eq!(
-            board.next(&mut early, || false),
-            [ended(2), stalled, ended(3)]
-        );
+        assert_eq!(next(&board, &mut early), [ended(2), stalled, ended(3)]);
         let mut late = Position::default();
-        assert_eq!(board.next(&mut late, || false), [ended(3)]);
+        assert_eq!(next(&board, &mut late), [ended(3)]);
     }
 
     #[test]
@@ -283,10 +292,10 @@ mod tests {
         for op in 0..KEPT as u64 + 3 {
             board.tell(notice(op));
         }
-        let read = board.next(&mut position, || false);
+        let read = next(&board, &mut position);
         assert_eq!((read.len(), &read[0]), (KEPT, &notice(3)));
         board.tell(notice(9));
-        assert_eq!(board.next(&mut position, || false), [notice(9)]);
+        assert_eq!(next(&board, &mut position), [notice(9)]);
     }
 
     #[test]

@@ -29,6 +29,7 @@ use nix::time::{ClockId, clock_gettime};
 pub use connection::{Agent, AgentError, Ran, Signalled, Started, Watch};
 pub use heartbeat::Heartbeat;
 pub use serve::serve;
+pub use session::ALIVE_EVERY;
 
 /// Names an agent's socket to every process that the agent starts.
 pub const ENV_AGENT: &str = "FENCEPOST_AGENT";

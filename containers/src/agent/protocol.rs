@@ -264,6 +264,8 @@ pub enum Notice {
         /// With [`Action::Stop`]: the states that were seen then.
         states: String,
     },
+    /// The agent is there, and there was nothing to tell for a while. Told to those for whom it looks out.
+    Alive,
     /// A process ended.
     Ended {
         /// Its name.

@@ -17,6 +17,9 @@ use super::protocol::{Action, Lookout, Notice, Reply, Request, Signal};
 use super::signals::{self, Shown};
 use super::{STACK, files, lookout, priority, proc, run};
 
+/// How often a watcher hears of an agent that has nothing else to tell.
+pub const ALIVE_EVERY: Duration = Duration::from_secs(1);
+
 /// The longest request: a file's content, in JSON.
 const LINE: u64 = 64 * 1024 * 1024;
 
@@ -185,17 +188,17 @@ impl Session {
                 .spawn(move || -> io::Result<()> {
                     priority::raise();
                     let mut position = Position::default();
-                    loop {
-                        let news = shared
-                            .board
-                            .next(&mut position, || reader_gone.load(Ordering::Relaxed));
-                        if news.is_empty() {
-                            return Ok(());
+                    let gone = || reader_gone.load(Ordering::Relaxed);
+                    while !gone() {
+                        let news = shared.board.next(&mut position, ALIVE_EVERY, gone);
+                        if news.is_empty() && lookout != Lookout::None {
+                            stream.write_all(&line_of(&Notice::Alive)?)?;
                         }
                         for notice in news {
                             stream.write_all(&line_of(&notice)?)?;
                         }
                     }
+                    Ok(())
                 })?;
         let looking_out = lookout::keep(&self.shared, lookout, &gone);
         let ended = looking_out.and_then(|()| io::copy(&mut reader, &mut io::sink()).map(drop));

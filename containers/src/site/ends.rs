@@ -14,8 +14,9 @@ use crate::Error;
 use crate::agent::protocol::{Lookout, Notice};
 use crate::agent::{AgentError, Watch, monotonic_ns};
 
-/// How long a watcher waits at a time for news that may never come.
-const NEWS_WITHIN: Duration = Duration::from_secs(3_600);
+/// How long an agent may be silent, which tells each second that it is there. A watcher waits for it twice: the first time
+/// this process may have stood still itself.
+const NEWS_WITHIN: Duration = Duration::from_millis(1_500);
 
 /// What it is that ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,11 +104,19 @@ impl Ends {
 
     /// Takes in what one host tells, to its end.
     fn follow(&self, mut watch: Watch, process: &str) {
+        let mut silent = 0;
         loop {
             match watch.next(NEWS_WITHIN) {
-                Ok(Some(notice)) => self.note(watch.host(), process, notice),
-                Ok(None) => {}
+                Ok(Some(notice)) => {
+                    silent = 0;
+                    self.note(watch.host(), process, notice);
+                }
+                Ok(None) => silent += 1,
                 Err(error) => return self.add(gone(watch.host(), &error)),
+            }
+            if silent == 2 {
+                let how = "its agent stands still".to_owned();
+                self.add_touched(watch.host().to_owned(), monotonic_ns(), how);
             }
         }
     }
@@ -145,7 +154,10 @@ impl Ends {
                 at_ns,
                 stalled_ns,
             }),
-            Notice::Ended { .. } | Notice::Touched { .. } | Notice::Reached { .. } => {}
+            Notice::Alive
+            | Notice::Ended { .. }
+            | Notice::Touched { .. }
+            | Notice::Reached { .. } => {}
         }
     }
 

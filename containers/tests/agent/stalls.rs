@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use containers::agent::Watch;
 use containers::agent::protocol::{Lookout, Notice, Signal};
+use containers::agent::{ALIVE_EVERY, Watch};
 
 use crate::host::{Host, PATIENCE, command, scheduling, wait_until};
 
@@ -12,8 +12,24 @@ const HEARTBEAT: &str = "heartbeat";
 
 const STANDSTILL: Duration = Duration::from_millis(100);
 
+/// The next notice that says more than that the agent is there.
 fn next(watch: &mut Watch) -> Notice {
-    watch.next(PATIENCE).unwrap().expect("a notice comes")
+    loop {
+        match watch.next(PATIENCE).unwrap().expect("a notice comes") {
+            Notice::Alive => {}
+            notice => return notice,
+        }
+    }
+}
+
+#[test]
+fn an_agent_that_looks_out_says_that_it_is_there() {
+    let host = Host::start();
+    let mut watch = host.agent().watch_and_look_out(Lookout::Stops).unwrap();
+    let notice = watch.next(PATIENCE).unwrap();
+    assert_eq!(notice, Some(Notice::Alive));
+    let mut unwatched = host.agent().watch().unwrap();
+    assert_eq!(unwatched.next(2 * ALIVE_EVERY).unwrap(), None);
 }
 
 #[test]
