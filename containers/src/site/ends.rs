@@ -146,8 +146,11 @@ impl Ends {
                 at_ns,
                 stopped,
             } if process == watched => {
-                let did = if stopped { "stopped" } else { "let go on" };
-                self.add_touched(host, at_ns, format!("somebody has {did} its {process}"));
+                let how = match stopped {
+                    true => format!("somebody has stopped its {process}"),
+                    false => format!("somebody has let its {process} go on"),
+                };
+                self.add_touched(host, at_ns, how);
             }
             Notice::Stalled { at_ns, stalled_ns } => lock(&self.0.stalls).push(Stall {
                 host,
