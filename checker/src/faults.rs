@@ -6,6 +6,7 @@ mod failures;
 mod gathering;
 mod links;
 mod lives;
+mod served;
 
 use std::collections::BTreeSet;
 
@@ -14,6 +15,7 @@ use histories::{Deed, Effect, PlannedFault, Role};
 use self::act::Act;
 use self::clients::{Awaited, Deeds};
 use self::links::{Links, OnHost};
+use self::served::Served;
 use crate::contract::stays;
 use crate::operations::{Completion, Death, NEVER, Process};
 use crate::verdict::FaultReport;
@@ -68,6 +70,7 @@ pub(crate) struct Faults {
     healings: Vec<Act>,
     awaited: Awaited,
     deeds: Deeds,
+    served: Served,
     links: Links,
 }
 

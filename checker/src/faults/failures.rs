@@ -180,6 +180,13 @@ impl Faults {
                 trigger(&planned.when)
             ));
         }
+        if let Some((host, answered)) = self.impossible_answer(at, act) {
+            let at = Clock::telling(0).at(answered);
+            return Some(format!(
+                "{host} answered at {at} what was asked for while {} kept it from that",
+                on(act)
+            ));
+        }
         let deed = self.impossible_deed(at)?;
         let at = Clock::telling(0).at(deed);
         Some(format!(

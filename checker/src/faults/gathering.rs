@@ -8,6 +8,7 @@ use serde_json::Map as Object;
 use super::act::Act;
 use super::clients::{Awaited, Deeds};
 use super::links::Links;
+use super::served::Served;
 use super::{Faults, Plan};
 use crate::error::Error;
 use crate::names::Map;
@@ -23,6 +24,7 @@ pub(crate) struct Gathering {
     healings: Acts,
     awaited: Awaited,
     deeds: Deeds,
+    served: Served,
 }
 
 /// Injections or healings, in the order in which they were begun.
@@ -48,6 +50,7 @@ impl Gathering {
             healings: Acts::default(),
             awaited: Awaited::new(&planned),
             deeds: Deeds::new(&planned),
+            served: Served::new(&planned, &hosts),
             plan: Plan {
                 planned,
                 ordered: header.fencepost > 1,
@@ -83,9 +86,10 @@ impl Gathering {
         Ok(())
     }
 
-    /// Notes that a client completed an operation: a fault may wait for that, or last until then.
+    /// Notes that a client completed an operation: a fault may wait for that, or last until then, or make it impossible.
     pub(crate) fn saw(&mut self, process: &str, invoked: u64, event: &Event<'_>) {
         self.awaited.saw(process, invoked, event);
+        self.served.saw(invoked, event);
     }
 
     /// Notes that a client reached a point: a fault may wait for it.
@@ -115,6 +119,7 @@ impl Gathering {
             healings,
             awaited: self.awaited.finish(),
             deeds: self.deeds.finish(),
+            served: self.served.finish(),
             links,
         }
     }

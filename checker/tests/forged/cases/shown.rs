@@ -118,6 +118,32 @@ fn evidence_counts_on_the_completion_alone() {
 }
 
 #[test]
+fn who_stands_still_or_is_down_answers_nobody() {
+    let answered = |effect: &str, on: &str, from: u64, servers: Value| {
+        tale(
+            "121 c1 1 invoke acquire lock=L ttl_ms=100
+             122 c1 1 ok acquire validity=221
+             123 c1 3 invoke read grant=1 document=D
+             124 c1 3 ok read document=D version=0 value=
+             125 c1 4 invoke release lock=L grant=1
+             126 c1 4 ok release",
+        )
+        .fault(on, effect, from, 140)
+        .header(|header| header["servers"] = servers)
+    };
+    let (one, three) = (json!({"s1": "1"}), json!({"s1": "1", "s2": "1", "s3": "1"}));
+    let with = |effect: &str, on: &str, from: u64| answered(effect, on, from, one.clone());
+    let said = "s1 answers while it cannot";
+    with("stops", "s1", 120).assert_fails(said);
+    with("kills", "s1", 120).assert_fails(said);
+    with("stops", "s1", 127).assert_lacks(said);
+    with("restarts", "s1", 120).assert_lacks(said);
+    answered("stops", "s1", 120, three).assert_lacks(said);
+    let with_storage = json!({"s1": "1", "storage": "1"});
+    answered("stops", "storage", 120, with_storage).assert_fails("storage answers while it cannot");
+}
+
+#[test]
 fn packets_are_delayed_to_hosts_of_this_run() {
     let to = |to: Value| {
         let does = json!([{"effect": "delays-packets", "to": to}]);

@@ -217,6 +217,15 @@ impl Tale {
         assert!(said, "no {reason:?} in {assumptions:?}");
     }
 
+    /// Fails if an assumption failed that begins so.
+    pub fn assert_lacks(&self, reason: &str) {
+        let assumptions = self.judged().assumptions;
+        let said = assumptions
+            .iter()
+            .any(|failure| failure.starts_with(reason));
+        assert!(!said, "{assumptions:?}");
+    }
+
     /// Fails if an assumption failed.
     pub fn assert_whole(&self) {
         assert_eq!(self.judged().assumptions, Vec::<String>::new());

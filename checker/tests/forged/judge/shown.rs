@@ -190,13 +190,45 @@ pub fn delays_to_hosts_of_this_run(history: &History, strike: &Strike) -> bool {
         })
 }
 
-/// Who is stopped does nothing at all, and whose work is held no work. Says who does it all the same.
+/// What nobody can have answered but one host: the storage, or the only server of the lock.
+fn answered_by<'f, 'a>(facts: &'f Facts<'a>, host: &str) -> Vec<&'f Op<'a>> {
+    let hosts = ["servers", "images"].map(|field| facts.history.header[field].as_object());
+    let mut servers: Vec<&String> = hosts
+        .into_iter()
+        .flatten()
+        .flat_map(|hosts| hosts.keys())
+        .filter(|name| is_server(name))
+        .collect();
+    servers.sort();
+    servers.dedup();
+    let answered: &[&str] = match host {
+        "storage" => &["read", "write"],
+        _ if servers == [host] => &["acquire", "extend", "release"],
+        _ => &[],
+    };
+    let all = facts.ops.all.iter();
+    all.filter(|op| op.ok() && answered.iter().any(|f| op.is(f)))
+        .collect()
+}
+
+/// Who is stopped does nothing at all, whose work is held no work, and a server that stands still or is down answers
+/// nobody. Says who does it all the same.
 pub fn does_what_he_cannot(facts: &Facts, strike: &Strike) -> Vec<String> {
     let Some(from) = strike.took_hold() else {
         return Vec::new();
     };
     let to = strike.healed.map_or(FOREVER, |(start, _)| start);
     let mut said = Vec::new();
+    for host in strike
+        .on
+        .iter()
+        .filter(|_| strike.does_any(&["stops", "kills"]))
+    {
+        let is_within = |op: &&Op| from < op.start && op.end.is_some_and(|end| end < to);
+        if answered_by(facts, host).iter().any(is_within) {
+            said.push(format!("{host} answers while it cannot"));
+        }
+    }
     for process in struck_processes(facts, strike) {
         let does = |is_it: fn(&Value) -> bool| {
             events_of(facts.history, process)
