@@ -101,7 +101,7 @@ pub(crate) fn class_of_holding(promise: Promise) -> Class {
     }
 }
 
-/// A hazard as clauses spell it.
+/// The name of a hazard in a contract's clauses: `client-stopped`.
 pub(crate) fn word(hazard: Hazard) -> String {
     match serde_json::to_value(hazard) {
         Ok(serde_json::Value::String(word)) => word,

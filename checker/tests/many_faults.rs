@@ -21,7 +21,7 @@ struct Case {
     name: &'static str,
     deed: Deed,
     on: &'static [&'static str],
-    /// Whether each waits for a write and lasts until another, and not for times.
+    /// Whether each fault's trigger and its end are writes of a client; else they are times.
     by_events: bool,
     /// Whether each heals.
     heals: bool,

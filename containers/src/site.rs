@@ -1,12 +1,12 @@
 //! A site: a topology that runs, with a storage and clients beside it, each in a host of its own.
 
 mod bounds;
+mod docker_events;
 mod ends;
 mod interference;
 mod real_time;
 mod servers;
 mod start;
-mod touched;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -168,7 +168,7 @@ pub struct Site {
     /// The ends of what the hosts run.
     pub ends: Ends,
     /// What tells of those that no agent can tell of.
-    _following: Option<touched::Following>,
+    _following: Option<docker_events::Following>,
     /// Sockets, and the program that hosts start.
     runtime: Option<RuntimeDirectory>,
     /// What hosts share with us.

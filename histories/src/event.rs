@@ -207,7 +207,7 @@ pub struct Event<'a> {
         skip_serializing_if = "Option::is_none"
     )]
     pub engine: Option<Cow<'a, str>>,
-    /// For how long the process had stood still.
+    /// Of a `stall`: for how long the process had stood still, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled_ns: Option<u64>,
     /// What shows that the fault took hold, or that it is over.

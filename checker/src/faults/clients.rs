@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use histories::{Deed, Event, Function, Named, PlannedFault, Role, When, host_of};
 
-use super::Faults;
 use super::act::Act;
+use super::{Faults, does, has};
 use crate::names::Map;
 use crate::operations::NEVER;
 use crate::segment_tree::SegmentTree;
@@ -240,14 +240,8 @@ impl Faults {
 
     /// Whether an injection keeps clients from work alone, where it keeps them from anything.
     fn keeps_from_work_alone(&self, act: &Act) -> Option<bool> {
-        let planned = act.step.and_then(|step| self.plan.planned.get(step));
-        let planned = planned.filter(|planned| planned.fault == act.fault);
-        let does = match &act.told {
-            Some(told) => told,
-            None => &planned?.does,
-        };
-        let does_so = |deed| does.iter().any(|effect| effect.effect == deed);
-        match (does_so(Deed::Stops), does_so(Deed::HoldsWork)) {
+        let does = does(&self.plan.planned, act);
+        match (has(&does, Deed::Stops), has(&does, Deed::HoldsWork)) {
             (true, _) => Some(false),
             (false, true) => Some(true),
             (false, false) => None,

@@ -70,7 +70,8 @@ fn end_with_their_server(record: &mut Record, faults: &Faults) {
     let deaths = Crashes::since(0, Arc::new(deaths));
     for acquire in &mut record.acquires {
         if acquire.granted() && acquire.validity == NEVER {
-            // One that was in flight meanwhile may be of the server before or of that after.
+            // An acquire that was in flight while its server was killed may have been granted by the server before or by that
+            // after.
             let Call {
                 invoked, completed, ..
             } = acquire.call;

@@ -39,7 +39,7 @@ impl Intake {
         self.faults.saw(&event.process, open.invoked, event);
         if event.f == Function::Point {
             self.faults.left_point(event);
-            self.held_at_point(event, open.invoked);
+            self.held_at_point(process, open.invoked, event.t);
         }
         self.outcome(event, open.row);
     }

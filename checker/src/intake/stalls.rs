@@ -13,16 +13,17 @@ impl Intake {
     pub(super) fn stall(&mut self, event: &Event<'_>) {
         let length = event.stalled_ns.unwrap_or_default();
         let from = event.t.saturating_sub(length);
-        match Role::of(host_of(&event.process)).filter(|_| length > 0) {
+        let lasted = length > 0;
+        match Role::of(host_of(&event.process)) {
             Some(role @ (Role::Server | Role::Storage)) => {
-                self.record.host_stalls.push(HostStall {
+                self.record.host_stalls.extend(lasted.then(|| HostStall {
                     host: host_of(&event.process).to_owned(),
                     role,
                     from,
                     until: event.t,
-                })
+                }));
             }
-            Some(Role::Client) => {
+            Some(Role::Client) if lasted => {
                 let mut hosts = event.on.iter().flatten();
                 if hosts.any(|host| host == STORAGE) {
                     self.wait(event, from);
@@ -31,16 +32,11 @@ impl Intake {
                 }
             }
             None if event.process == NEMESIS => {}
-            // Who is no client by its name may act like one. What it says of itself, and what took no time, is a sign of
-            // life and no more.
-            None => self.sign_of_life(event),
-        }
-    }
-
-    fn sign_of_life(&mut self, event: &Event<'_>) {
-        let role = Role::of(host_of(&event.process));
-        if !matches!(role, Some(Role::Server | Role::Storage)) {
-            self.process(event);
+            // A process that is no client by its name may act like one. What it says of itself is a sign of life and no
+            // more, and so is a stall of no length.
+            Some(Role::Client) | None => {
+                self.process(event);
+            }
         }
     }
 
@@ -64,11 +60,11 @@ impl Intake {
     }
 
     /// At a point the run holds its client, so that what comes of that is no doing of the lock.
-    pub(super) fn held_at_point(&mut self, event: &Event<'_>, from: u64) {
-        if Role::of(host_of(&event.process)) == Some(Role::Client) && from < event.t {
-            let process = self.process(event);
+    pub(super) fn held_at_point(&mut self, process: u32, from: u64, until: u64) {
+        let name = self.record.names.text(process);
+        if Role::of(host_of(name)) == Some(Role::Client) && from < until {
             let state = &mut self.record.processes[process as usize];
-            state.stalls.push((from, event.t));
+            state.stalls.push((from, until));
         }
     }
 

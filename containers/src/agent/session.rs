@@ -17,7 +17,8 @@ use super::protocol::{Action, Lookout, Notice, Reply, Request, Signal};
 use super::signals::{self, Shown};
 use super::{STACK, files, lookout, priority, proc, run};
 
-/// How often a watcher hears of an agent that has nothing else to tell.
+/// The pause between two signs of life ([`Notice::Alive`]) of an agent that has nothing else to tell: one that is frozen is
+/// known by its silence.
 pub const ALIVE_EVERY: Duration = Duration::from_secs(1);
 
 /// The longest request: a file's content, in JSON.

@@ -60,7 +60,7 @@ pub struct Stall {
     pub stalled_ns: u64,
 }
 
-/// All ends and stalls so far. Clones see the same.
+/// The ends and stalls of a site's hosts so far. Clones share one record.
 #[derive(Clone)]
 pub struct Ends(Arc<Shared>);
 

@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 use super::bounds::Bounds;
 use super::interference::Made;
 use super::{CLIENT_STAGE, Ends, FOLDERS, Host, Role, STORAGE, STORAGE_SERVICE, Site, SiteRequest};
-use super::{real_time, servers, touched};
+use super::{docker_events, real_time, servers};
 use crate::agent::{Agent, AgentError};
 use crate::bundle::Bundle;
 use crate::images::{self, Image};
@@ -125,7 +125,7 @@ fn fill(
     check(cancelled)?;
     site.versions = servers::start(&site.hosts, cancelled)?;
     site.ends = Ends::of(&site.hosts)?;
-    let following = touched::follow(&ground.engine, &ground.network, &site.ends)?;
+    let following = docker_events::follow(&ground.engine, &ground.network, &site.ends)?;
     site._following = Some(following);
     watch.lap("servers");
     check(cancelled)

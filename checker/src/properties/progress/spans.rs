@@ -8,7 +8,8 @@ pub(super) struct Span {
     pub(super) end: u64,
 }
 
-/// How long a span is, in nanoseconds, where it counts. These are apart, and ordered by lock and start.
+/// How much of a span lies within the spans that count, in nanoseconds. Those do not overlap each other, and are ordered by
+/// lock and start.
 pub(super) fn counted_in(counted: &[Span], span: Span) -> u64 {
     let first = counted.partition_point(|part| (part.lock, part.end) <= (span.lock, span.start));
     let parts = counted[first..]

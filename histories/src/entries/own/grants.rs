@@ -16,7 +16,7 @@ pub(super) struct Grants {
     asked: HashMap<u64, u64>,
     /// The processes that asked for a lock.
     processes: HashSet<String>,
-    /// Those of them that a fault killed.
+    /// The processes that a fault killed.
     dead: HashSet<String>,
     /// By the operation of each fault that kills a server: when it was done; `None` as long as it is not.
     server_deaths: HashMap<u64, Option<u64>>,
@@ -122,7 +122,8 @@ impl Grants {
         };
         grant.holder = Some(event.process.to_string());
         grant.expires = event.validity.is_some();
-        // One that was asked for meanwhile may be of the server before or of that after.
+        // A grant without expiry goes with its server. One whose acquire was in flight while that was killed may be of the
+        // server before or of that after, and nobody knows which.
         let mut deaths = self.server_deaths.values();
         let dies = |done: &Option<u64>| done.is_none_or(|done| grant.asked <= done);
         let with_its_server = !grant.expires && deaths.any(dies);

@@ -231,7 +231,7 @@ fn rows_are_there_once(facts: &Facts, failures: &mut Failures) {
     }
 }
 
-/// The stalls that clients tell: the event, and when the stall began.
+/// The stalls that clients recorded of themselves: each event, with the instant at which its stall began.
 fn stalls(history: &History) -> impl Iterator<Item = (&Value, u64)> {
     history
         .remarks_of("stall")

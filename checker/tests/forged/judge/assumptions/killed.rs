@@ -1,4 +1,4 @@
-//! Who was killed had its grant until it did its last.
+//! A client that a fault kills holds its grant until its last event: it lives for some time after the kill was asked for.
 
 use super::super::Facts;
 use super::super::faults::{Strike, strikes};
