@@ -38,6 +38,12 @@ pub(crate) enum Flaw {
     OtherToken,
     /// A grant has no token where others of its lock have.
     Tokenless,
+    /// A client asked for a lease of another length than the plan's.
+    OtherTtl,
+    /// A grant or its extension tells no validity where it has to.
+    NoValidity,
+    /// A validity is later than the plan's leases live.
+    LongLease,
     /// A client cannot have read what it says its write was based on.
     Unread,
     /// The storage answered without a version.

@@ -20,7 +20,7 @@ use crate::contract::{
 use crate::faults::{Faults, InForce};
 use crate::grants::{Cuts, Grants, acts_under_no_grant};
 use crate::names::NONE;
-use crate::operations::{NEVER, Record};
+use crate::operations::{HostStall, NEVER, Record, Stall};
 
 /// A time in which a hazard was about.
 #[derive(Clone, Debug)]
@@ -81,27 +81,10 @@ impl Hazards {
             .iter()
             .flat_map(|fault| on_clients(fault, plan))
             .collect();
-        for (number, process) in record.processes.iter().enumerate() {
-            let host = host_of(record.names.text(number as u32));
-            for &(from, until) in &process.stalls {
-                windows.push(stall(Hazard::ClientStopped, Some(host), from, until));
-                disturbances.push(Disturbance {
-                    is_stall: true,
-                    ..disturbance(host, from, until)
-                });
-            }
-            for &(from, until) in &process.waits {
-                windows.push(stall(Hazard::WriteHeld, Some(host), from, until));
-            }
-        }
+        windows.extend(stalls_of_clients(record, faults));
+        windows.extend(stalls_of_hosts(record, faults));
+        disturbances.extend(stalled_clients(record));
         windows.extend(ends_by_others(record, faults));
-        for stood in &record.host_stalls {
-            let hazards = hazards_of(&Effect::of(Deed::Stops), Some(stood.role), true);
-            let windows_of_all = hazards
-                .into_iter()
-                .map(|hazard| stall(hazard, None, stood.from, stood.until));
-            windows.extend(windows_of_all);
-        }
         if about_as_long_as(plan.workload.work_ms, plan) {
             windows.push(window(Hazard::WorkHeld, None, 0, NEVER));
         }
@@ -249,6 +232,51 @@ impl Excuse {
     }
 }
 
+/// The stalls of clients, and the times in which the storage kept them waiting. What is told of one that the plan does not
+/// have, or that goes on after its death, is not shown.
+fn stalls_of_clients(record: &Record, faults: &Faults) -> Vec<Window> {
+    let mut windows = Vec::new();
+    for (number, process) in record.processes.iter().enumerate() {
+        let name = record.names.text(number as u32);
+        let is_known =
+            faults.knows_process(name, process.first_event) && !process.outlives_its_death();
+        let mut told = |hazard, stalls: &[Stall]| {
+            windows.extend(stalls.iter().map(|told| Window {
+                is_shown: is_known && !told.is_contradicted,
+                ..stall(hazard, Some(host_of(name)), told.from, told.until)
+            }));
+        };
+        told(Hazard::ClientStopped, &process.stalls);
+        told(Hazard::WriteHeld, &process.waits);
+    }
+    windows
+}
+
+/// The stalls of servers and of the storage.
+fn stalls_of_hosts(record: &Record, faults: &Faults) -> Vec<Window> {
+    let of_one = |stood: &HostStall| {
+        let hazards = hazards_of(&Effect::of(Deed::Stops), Some(stood.role), true);
+        let (from, until, is_shown) = (stood.from, stood.until, faults.knows(&stood.host));
+        hazards.into_iter().map(move |hazard| Window {
+            is_shown,
+            ..stall(hazard, None, from, until)
+        })
+    };
+    record.host_stalls.iter().flat_map(of_one).collect()
+}
+
+fn stalled_clients(record: &Record) -> Vec<Disturbance> {
+    let processes = record.processes.iter().enumerate();
+    let of_process = processes.flat_map(|(number, process)| {
+        let host = host_of(record.names.text(number as u32));
+        process.stalls.iter().map(|told| Disturbance {
+            is_stall: true,
+            ..disturbance(host, told.from, told.until)
+        })
+    });
+    of_process.collect()
+}
+
 /// Who ends something on a host may do more there, of which no contract speaks.
 fn ends_by_others(record: &Record, faults: &Faults) -> Vec<Window> {
     let of_hosts = record
@@ -327,6 +355,7 @@ fn of_fault(fault: &InForce<'_>) -> Vec<Window> {
                 windows.push(of_effect(fault, effect, role, hazard, own));
             }
             windows.extend(of_healing(fault, effect, role));
+            windows.extend(of_start_after_all(fault, effect, role));
         }
     }
     windows
@@ -339,7 +368,7 @@ fn of_effect(
     hazard: Hazard,
     host: Option<&str>,
 ) -> Window {
-    let until = if is_for_good(effect, role) {
+    let until = if is_for_good(effect, role) || hazard == Hazard::Unforeseen {
         NEVER
     } else {
         fault.until
@@ -377,6 +406,21 @@ fn of_healing(fault: &InForce<'_>, effect: &Effect, role: Option<Role>) -> Vec<W
             ..window(hazard, None, from, fault.until)
         })
         .collect()
+}
+
+/// A server that nothing was to start again is lost until that happens all the same: then it was restarted.
+fn of_start_after_all(
+    fault: &InForce<'_>,
+    effect: &Effect,
+    role: Option<Role>,
+) -> Option<Window> {
+    let from = fault.heals_from.filter(|_| fault.stays)?;
+    let was_lost = hazards_of(effect, role, false).contains(&Hazard::ServerLost);
+    was_lost.then(|| Window {
+        hinders_until: fault.until,
+        is_shown: fault.is_shown,
+        ..window(Hazard::ServerRestarted, None, from, NEVER)
+    })
 }
 
 #[cfg(test)]

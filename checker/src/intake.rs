@@ -62,6 +62,8 @@ pub(crate) struct Intake {
     absent: Map<u64, u32>,
     /// Whether the plan has a lock, so that nothing is done without a grant of it.
     has_lock: bool,
+    /// How long the plan's leases live.
+    ttl_ms: u64,
 }
 
 impl Intake {
@@ -73,6 +75,7 @@ impl Intake {
             open: Map::default(),
             absent: Map::default(),
             has_lock: !header.plan.lock.is_empty(),
+            ttl_ms: header.plan.ttl_ms,
         }
     }
 
@@ -181,6 +184,7 @@ impl Intake {
         }
         let row = self.row_of(event, Call::begun(event.op, process, event.t))?;
         let asked = self.asked(event);
+        self.check_ttl(event);
         if event.f == Function::Point {
             self.faults.saw_point(event);
         }

@@ -243,6 +243,15 @@ pub(crate) struct LogRead {
     pub(crate) rows: u64,
 }
 
+/// A time in which a client stood still or was kept waiting, as it says itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stall {
+    pub(crate) from: u64,
+    pub(crate) until: u64,
+    /// Whether what else it did in that time contradicts it.
+    pub(crate) is_contradicted: bool,
+}
+
 /// A time in which a server stood still.
 #[derive(Clone, Debug)]
 pub(crate) struct HostStall {
@@ -340,10 +349,10 @@ pub(crate) struct Process {
     pub(crate) event_before: Option<u64>,
     /// When it did something last: its end and its stalls are none of its doing.
     pub(crate) last_deed: u64,
-    /// When it stood still, by itself or because the machine did: from and until.
-    pub(crate) stalls: Vec<(u64, u64)>,
-    /// When the storage kept it waiting for long: from and until.
-    pub(crate) waits: Vec<(u64, u64)>,
+    /// When it stood still, by itself or because the machine did.
+    pub(crate) stalls: Vec<Stall>,
+    /// When the storage kept it waiting for long.
+    pub(crate) waits: Vec<Stall>,
     /// When it ended, in order; a name that is used again ends again.
     pub(crate) exits: Vec<u64>,
     /// The first of them that the run did not ask for, as far as that tells: when, and how.

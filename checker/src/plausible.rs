@@ -5,7 +5,7 @@ use histories::Plan;
 
 use crate::assumptions::{Flaw, Flaws};
 use crate::names::{Map, NONE};
-use crate::operations::{Acquire, Read, Record, Write};
+use crate::operations::{Acquire, Extend, NEVER, Read, Record, Write};
 use crate::sentences;
 use crate::storage::StorageOrder;
 
@@ -16,6 +16,7 @@ pub(crate) const TOKEN: &str = "token";
 pub(crate) fn note(record: &mut Record, storage: &StorageOrder, plan: &Plan, flaws: &mut Flaws) {
     note_untold(record, flaws);
     note_tokens(record, plan.write_condition.as_deref(), flaws);
+    note_endless(record, flaws);
     note_unread(record, storage, flaws);
 }
 
@@ -38,17 +39,7 @@ fn note_tokens(record: &Record, condition: Option<&str>, flaws: &mut Flaws) {
             });
         }
     }
-    let mut fenced = vec![false; record.locks.len()];
-    let grants = || {
-        let granted = |acquire: &&Acquire| acquire.granted();
-        record.acquires.iter().filter(granted)
-    };
-    for acquire in grants().filter(|acquire| acquire.token.is_some()) {
-        fenced[acquire.lock as usize] = true;
-    }
-    if let Some(bare) =
-        grants().find(|acquire| acquire.token.is_none() && fenced[acquire.lock as usize])
-    {
+    if let Some(bare) = only_some_have(record, |acquire| acquire.token.is_some()) {
         flaws.note(Flaw::Tokenless, || {
             format!(
                 "{} has no token, and others of {} have",
@@ -57,6 +48,41 @@ fn note_tokens(record: &Record, condition: Option<&str>, flaws: &mut Flaws) {
             )
         });
     }
+}
+
+/// Notes grants and extensions without a validity where others of the lock have one: a lease that nothing ends would be
+/// held for as long as its client pleases.
+fn note_endless(record: &Record, flaws: &mut Flaws) {
+    let has_validity = |acquire: &Acquire| acquire.validity != NEVER;
+    if let Some(endless) = only_some_have(record, has_validity) {
+        flaws.note(Flaw::NoValidity, || {
+            format!(
+                "{} has no validity, and others of {} have",
+                sentences::holder(record, endless),
+                sentences::lock(record, endless.lock)
+            )
+        });
+    }
+    let tells_none = |extend: &&Extend| extend.call.ok() && extend.validity.is_none();
+    for extend in record.extends.iter().filter(tells_none) {
+        let acquire = record.acquire(extend.grant);
+        if let Some(lease) = acquire.filter(|acquire| acquire.granted() && has_validity(acquire)) {
+            flaws.note(Flaw::NoValidity, || {
+                let holder = sentences::holder(record, lease);
+                format!("the extension {} of {holder} tells no validity", extend.call.op)
+            });
+        }
+    }
+}
+
+/// The first grant that lacks what another grant of its lock has.
+fn only_some_have(record: &Record, has: impl Fn(&Acquire) -> bool) -> Option<&Acquire> {
+    let granted = || record.acquires.iter().filter(|acquire| acquire.granted());
+    let mut others_have = vec![false; record.locks.len()];
+    for acquire in granted().filter(|acquire| has(acquire)) {
+        others_have[acquire.lock as usize] = true;
+    }
+    granted().find(|acquire| !has(acquire) && others_have[acquire.lock as usize])
 }
 
 /// Notes reads and writes that do not tell what they read or wrote, and writes that alone do not say what they were based

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use histories::{host_of, life_of};
+
 use super::Faults;
 use crate::names::Map;
 use crate::operations::{Death, Deaths};
@@ -87,6 +89,20 @@ impl Faults {
     /// The starts on a host; `None` if nothing was started there, ended or struck by what kills.
     pub(crate) fn starts(&self, host: &str) -> Option<&Starts> {
         self.links.hosts.get(host).map(|here| &here.starts)
+    }
+
+    /// Whether a process whose first event came at `began` is one that the plan has, in a life that something had started.
+    pub(crate) fn knows_process(&self, name: &str, began: u64) -> bool {
+        let host = host_of(name);
+        self.knows(host)
+            && match life_of(name) {
+                None => false,
+                Some(1) => true,
+                Some(life) => self.starts(host).is_some_and(|starts| {
+                    let start = starts.get(life as usize - 2);
+                    start.is_some_and(|start| start.asked <= began)
+                }),
+            }
     }
 
     /// Every host that was struck, by what struck it. One whose operation another had before is a failure of its own.

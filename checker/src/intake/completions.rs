@@ -41,6 +41,9 @@ impl Intake {
             self.faults.left_point(event);
             self.held_at_point(process, open.invoked, event.t);
         }
+        if event.kind == Kind::Ok && matches!(event.f, Function::Acquire | Function::Extend) {
+            self.check_validity(event, open.asked.ttl_ms);
+        }
         self.outcome(event, open.row);
     }
 

@@ -93,6 +93,39 @@ impl Intake {
         }
     }
 
+    /// Whoever asks for a lease asks for that of the plan, by which all else goes, and for no longer one afterwards.
+    pub(super) fn check_ttl(&mut self, event: &Event<'_>) {
+        let planned = self.ttl_ms;
+        let is_other = |&ttl_ms: &u64| match event.f {
+            Function::Acquire => ttl_ms != planned,
+            _ => ttl_ms > planned,
+        };
+        if let Some(ttl_ms) = event.ttl_ms.filter(is_other) {
+            self.flaws.note(Flaw::OtherTtl, || {
+                let (process, op) = (&event.process, event.op);
+                format!("{process}'s op {op} asks for {ttl_ms} ms, and the plan's leases live {planned} ms")
+            });
+        }
+    }
+
+    /// What is told of a lease lasts no longer than the plan's leases live, from when it was told on; and who asked for a
+    /// lease is told of one.
+    pub(super) fn check_validity(&mut self, event: &Event<'_>, asked_ms: Option<u64>) {
+        let ttl_ns = self.ttl_ms.saturating_mul(1_000_000);
+        let longest = event.t.saturating_add(ttl_ns);
+        let (process, op) = (&event.process, event.op);
+        if event.validity.is_some_and(|validity| validity > longest) {
+            self.flaws.note(Flaw::LongLease, || {
+                format!("the validity of {process}'s op {op} is longer than the plan's leases live")
+            });
+        }
+        if event.validity.is_none() && asked_ms.is_some() {
+            self.flaws.note(Flaw::NoValidity, || {
+                format!("{process}'s op {op} asked for a lease and was told no validity")
+            });
+        }
+    }
+
     /// Ends the grant if the completion of one of its operations told the client that it lost the lock.
     pub(super) fn end_as_told(&mut self, event: &Event<'_>, grant: u32) {
         let why = match (event.f, event.kind) {
@@ -164,6 +197,7 @@ impl Intake {
         let validity = required(event, "validity", event.validity)?;
         let process = self.process(event);
         let grant = self.grant(event, op, process);
+        self.check_validity(event, None);
         let mut call = Call::begun(event.op, process, event.t);
         call.complete(event.t, Kind::Ok);
         self.record.extends.push(Extend {

@@ -4,7 +4,7 @@ use histories::{Event, NEMESIS, Role, STORAGE, host_of};
 
 use super::Intake;
 use crate::assumptions::Flaw;
-use crate::operations::HostStall;
+use crate::operations::{HostStall, Stall};
 
 /// An event so long after a heartbeat may have been made with it, in nanoseconds.
 const WITH_THE_HEARTBEAT_NS: u64 = 5_000_000;
@@ -45,11 +45,15 @@ impl Intake {
     fn stall_of_client(&mut self, event: &Event<'_>, from: u64) {
         let process = self.process(event);
         let state = &mut self.record.processes[process as usize];
-        state.stalls.push((from, event.t));
-        if state
+        let is_contradicted = state
             .event_before
-            .is_some_and(|before| before > from.saturating_add(WITH_THE_HEARTBEAT_NS))
-        {
+            .is_some_and(|before| before > from.saturating_add(WITH_THE_HEARTBEAT_NS));
+        state.stalls.push(Stall {
+            from,
+            until: event.t,
+            is_contradicted,
+        });
+        if is_contradicted {
             self.flaws.note(Flaw::Awake, || {
                 format!(
                     "{} has events within its stall of op {}",
@@ -64,16 +68,25 @@ impl Intake {
         let name = self.record.names.text(process);
         if Role::of(host_of(name)) == Some(Role::Client) && from < until {
             let state = &mut self.record.processes[process as usize];
-            state.stalls.push((from, until));
+            state.stalls.push(Stall {
+                from,
+                until,
+                is_contradicted: false,
+            });
         }
     }
 
     fn wait(&mut self, event: &Event<'_>, from: u64) {
         let process = self.process(event);
         let state = &mut self.record.processes[process as usize];
-        state.waits.push((from, event.t));
         let in_flight = state.storage_op.and_then(|op| self.open.get(&op));
-        if in_flight.is_none_or(|open| open.invoked > from) {
+        let is_contradicted = in_flight.is_none_or(|open| open.invoked > from);
+        state.waits.push(Stall {
+            from,
+            until: event.t,
+            is_contradicted,
+        });
+        if is_contradicted {
             self.flaws.note(Flaw::Awake, || {
                 format!(
                     "{} says that the storage kept it waiting (op {}), and was not waiting for it all that time",

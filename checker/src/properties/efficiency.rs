@@ -147,7 +147,7 @@ mod tests {
              330 c1 write#6 grant=1 based_on=0 value=a
              331 c1 write#6 fail error=rejected
              340 c1 acquire#7
-             341 c1 acquire#7 ok validity=700",
+             341 c1 acquire#7 ok validity=640",
         )
         .verdict();
         let expected = Efficiency {

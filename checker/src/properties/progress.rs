@@ -269,7 +269,8 @@ mod tests {
             text += &format!("{t} c2 acquire#{op}\n{t}.5 c2 acquire#{op} fail error=busy\n");
             op += 1;
         }
-        text += &format!("{granted_at} c2 acquire#{op}\n{granted_at}.5 c2 acquire#{op} ok\n");
+        let valid = granted_at + 300;
+        text += &format!("{granted_at} c2 acquire#{op}\n{granted_at}.5 c2 acquire#{op} ok validity={valid}\n");
         timeline(&text).planned("crash", "c1", 0)
     }
 

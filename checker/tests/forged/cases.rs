@@ -5,6 +5,7 @@ mod classes;
 mod faults;
 mod holds;
 mod killed;
+mod leases;
 mod lives;
 mod moments;
 pub mod saved;

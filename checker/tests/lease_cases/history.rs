@@ -24,14 +24,14 @@ impl Told {
 
     /// With two clients more that compete for the lock when all is over, and the ends of all.
     fn completed(&self) -> Told {
-        let epilogue = "20000 c4 acquire#900
-            20001 c4 acquire#900 ok validity=29000
-            20002 c5 acquire#901
-            20003 c5 acquire#901 fail error=busy
+        let epilogue = "20000 c4 acquire#900 lock=m
+            20001 c4 acquire#900 ok lock=m validity=29000
+            20002 c5 acquire#901 lock=m
+            20003 c5 acquire#901 fail lock=m error=busy
             20004 c4 release#902 grant=900
             20005 c4 release#902 ok
-            20006 c5 acquire#903
-            20007 c5 acquire#903 ok validity=29000
+            20006 c5 acquire#903 lock=m
+            20007 c5 acquire#903 ok lock=m validity=29000
             20008 c5 release#904 grant=903
             20009 c5 release#904 ok
             20010 storage log#905
@@ -186,7 +186,7 @@ fn header() -> Value {
         "fencepost": 2, "run": "0", "started": "2025-01-01T00:00:00Z", "seed": 1,
         "plan": {
             "scenario": "test", "lock": "redis-token", "topology": "redis", "storage": "postgres",
-            "policy": "unfenced", "seed": 1, "clients": 5, "ttl_ms": 300, "progress_bound_ms": 1_000_000,
+            "policy": "unfenced", "seed": 1, "clients": 5, "ttl_ms": 30_000, "progress_bound_ms": 1_000_000,
             "limit_ms": 1_000_000,
             "workload": {"name": "document", "work_ms": 1, "rest_ms": 1, "retry_ms": 10, "rounds": 1},
         },

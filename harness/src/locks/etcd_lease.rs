@@ -79,8 +79,8 @@ impl LockService for EtcdLease {
         }
     }
 
-    fn ttl_min_ms(&self) -> u64 {
-        1000
+    fn ttl_ms(&self, wanted_ms: u64) -> u64 {
+        wanted_ms.max(1).next_multiple_of(1000)
     }
 
     fn statements(&self) -> &'static [Statement] {

@@ -53,9 +53,9 @@ pub trait LockService: Sync {
     /// What it has.
     fn has(&self) -> Has;
 
-    /// The shortest time to live that it can grant, in milliseconds.
-    fn ttl_min_ms(&self) -> u64 {
-        1
+    /// The shortest time to live that it can grant whoever wants one no shorter than this, in milliseconds.
+    fn ttl_ms(&self, wanted_ms: u64) -> u64 {
+        wanted_ms
     }
 
     /// Why it cannot be used with a storage policy; `None` if it can.

@@ -60,7 +60,7 @@ impl Cell {
             policy: policy.name,
             write_condition: policy.write_condition,
             seed: 0,
-            ttl_min_ms: lock.ttl_min_ms(),
+            ttl_min_ms: lock.ttl_ms(scenario.ttl_ms),
             expires: lock.has().expiry,
             // A service that tells of a loss unasked learns of it from what keeps the grant alive.
             kept_alive: lock.has().expiry && lock.has().notice,
@@ -101,10 +101,10 @@ impl Cell {
         if let Some(reason) = lock.refuses(policy) {
             return Err(PlanProblems::of("policy", refusal(lock, policy, &reason)));
         }
-        let (least_ms, ttl_ms) = (lock.ttl_min_ms(), plan.ttl_ms);
-        if ttl_ms < least_ms {
+        let (granted_ms, ttl_ms) = (lock.ttl_ms(plan.ttl_ms), plan.ttl_ms);
+        if granted_ms != ttl_ms {
             let reason = format!(
-                "{} grants {least_ms} ms at least, not {ttl_ms}",
+                "{} grants {granted_ms} ms to whoever wants {ttl_ms}",
                 lock.name()
             );
             return Err(PlanProblems::of("ttl_ms", reason));

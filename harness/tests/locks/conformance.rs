@@ -79,7 +79,7 @@ impl Bench {
 
     /// Short, and a little longer than the service's shortest.
     pub fn ttl(&self) -> Duration {
-        Duration::from_millis(self.service.ttl_min_ms().max(300))
+        Duration::from_millis(self.service.ttl_ms(300))
     }
 
     /// The token of a grant, which has to have all that the service says it has.

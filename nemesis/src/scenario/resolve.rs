@@ -15,7 +15,7 @@ use histories::STORAGE;
 pub struct Choice<'a> {
     /// The lock service.
     pub lock: &'a str,
-    /// The shortest TTL that it grants, in milliseconds.
+    /// The shortest TTL that it grants of those that are no shorter than the scenario's, in milliseconds.
     pub ttl_min_ms: u64,
     /// Whether its locks expire while their holders live, so that they can pass to another.
     pub expires: bool,

@@ -179,7 +179,7 @@ fn a_fault_lasts_until_what_it_waits_for() {
         faulty(INJECT, &HEAL.replace("32", "46.5").replace("33", "46.7"))
             .until(client, "write", "ok")
     };
-    let after = "60 c1 acquire#21\n61 c1 acquire#21 ok token=9\n62 c1 write#22 grant=21 based_on=2\n63 c1 write#22 ok version=3";
+    let after = "60 c1 acquire#21\n61 c1 acquire#21 ok token=9 validity=360\n62 c1 write#22 grant=21 based_on=2\n63 c1 write#22 ok version=3";
     assert_eq!(until("c2").and(after).verdict().outcome, Answer::Holds);
     assert_eq!(
         failures(&until("c3").and(after)),
@@ -196,7 +196,7 @@ fn what_was_begun_before_a_fault_is_not_what_it_lasts_for() {
         faulty(INJECT, &heal)
             .until("c2", "read", "ok")
             .and(&format!("{begun} c2 read#21 grant=11\n50 c2 read#21 ok version=2"))
-            .and("70 c1 acquire#31\n71 c1 acquire#31 ok token=9\n72 c1 write#32 grant=31 based_on=2 value=c\n73 c1 write#32 info")
+            .and("70 c1 acquire#31\n71 c1 acquire#31 ok token=9 validity=370\n72 c1 write#32 grant=31 based_on=2 value=c\n73 c1 write#32 info")
             .and("80 storage log#9\n81 storage accepted#3 version=1\n81 storage accepted#13 version=2")
             .and("81 storage accepted#32 version=3\n82 storage log#9 ok entries=3")
     };
@@ -241,7 +241,7 @@ fn a_client_that_is_held_goes_on_with_nothing() {
     assert_eq!(history.verdict().outcome, Answer::Holds);
     let kept_alive = history
         .clone()
-        .and("25 c1 renewed#9 info grant=1 validity=400");
+        .and("25 c1 renewed#9 info grant=1 validity=325");
     assert_ne!(kept_alive.verdict().outcome, Answer::Violated);
     let goes_on = "24 c1 read#31\n25 c1 read#31 ok version=1";
     assert_eq!(

@@ -10,7 +10,7 @@ const ROUND: &str = "10 c1 acquire#1
     17 c1 release#4 grant=1
     18 c1 release#4 ok";
 const LATER: &str = "40 c2 acquire#11
-    42 c2 acquire#11 ok token=2 validity=350
+    42 c2 acquire#11 ok token=2 validity=340
     45 c2 write#13 grant=11 token=2 based_on=1 value=b
     46 c2 write#13 ok version=2
     47 c2 release#14 grant=11
@@ -131,8 +131,8 @@ fn a_flaw_never_makes_up_a_violation() {
     // The release of grant 5 has the id of another operation, or no invocation.
     for release in ["53 c1 release#3 grant=5", "60 c1 release#7 ok grant=5"] {
         failures(&with(&format!(
-            "50 c1 acquire#5\n51 c1 acquire#5 ok token=5 validity=500\n{release}\n
-             54 c2 acquire#15\n55 c2 acquire#15 ok token=6 validity=400\n70 c2 write#16 grant=15 value=x based_on=2\n
+            "50 c1 acquire#5\n51 c1 acquire#5 ok token=5 validity=350\n{release}\n
+             54 c2 acquire#15\n55 c2 acquire#15 ok token=6 validity=350\n70 c2 write#16 grant=15 value=x based_on=2\n
              71 c2 write#16 ok version=3"
         ).replace("\n\n", "\n")));
     }
@@ -141,9 +141,9 @@ fn a_flaw_never_makes_up_a_violation() {
 #[test]
 fn what_is_unclear_of_a_client_leaves_clear_what_was_over_before() {
     let before = "50 c1 acquire#5
-        51 c1 acquire#5 ok token=5 validity=500
+        51 c1 acquire#5 ok token=5 validity=350
         52 c2 acquire#15
-        53 c2 acquire#15 ok token=6 validity=400
+        53 c2 acquire#15 ok token=6 validity=350
         54 c1 release#7 grant=5";
     let history = with(&format!("{before}\n60 c1 release#8 ok"));
     assert_eq!(history.witness("mutual-exclusion").overlap_ms, Some(1.0));
@@ -220,7 +220,7 @@ fn every_client_ends_or_is_killed_and_none_goes_on_after_that() {
     );
     let planned = "60 nemesis inject#9 step=0 fault=crash on=s1\n61 nemesis inject#9 ok step=0";
     let history = of_host(planned).planned("crash", "s1", 0);
-    let worked_after = "75 c1 acquire#6\n76 c1 acquire#6 ok token=7\n77 c1 write#7 grant=6 token=7 based_on=2\n78 c1 write#7 ok version=3";
+    let worked_after = "75 c1 acquire#6\n76 c1 acquire#6 ok token=7 validity=370\n77 c1 write#7 grant=6 token=7 based_on=2\n78 c1 write#7 ok version=3";
     let assumptions = history.and(worked_after).verdict().assumptions;
     assert_eq!(assumptions, Vec::<String>::new());
 }
@@ -268,7 +268,7 @@ fn the_storage_s_log_is_read_after_the_last_write_and_has_what_was_sent() {
 fn writes_carry_the_token_of_their_grant() {
     let under = |grant: &str, write: &str| {
         with(&format!(
-            "50 c1 acquire#5\n51 c1 acquire#5 ok {grant}\n52 c1 write#6 grant=5 {write} based_on=2\n53 c1 write#6 ok version=3\n54 c1 release#7 grant=5\n55 c1 release#7 ok"
+            "50 c1 acquire#5\n51 c1 acquire#5 ok {grant} validity=350\n52 c1 write#6 grant=5 {write} based_on=2\n53 c1 write#6 ok version=3\n54 c1 release#7 grant=5\n55 c1 release#7 ok"
         ))
     };
     assert_eq!(under("token=5", "token=5").verdict().outcome, Answer::Holds);
@@ -291,7 +291,7 @@ fn writes_carry_the_token_of_their_grant() {
 fn a_write_is_based_on_what_its_client_can_have_read() {
     let based = |based_on: u64, read: &str| {
         with(&format!(
-            "50 c1 acquire#5\n51 c1 acquire#5 ok token=5\n{read}\n54 c1 write#7 grant=5 based_on={based_on}\n55 c1 write#7 ok version=3"
+            "50 c1 acquire#5\n51 c1 acquire#5 ok token=5 validity=350\n{read}\n54 c1 write#7 grant=5 based_on={based_on}\n55 c1 write#7 ok version=3"
         ))
     };
     let read = "52 c1 read#6 grant=5\n53 c1 read#6 ok version=2 value=b";
@@ -311,7 +311,7 @@ fn a_write_is_based_on_what_its_client_can_have_read() {
 
 #[test]
 fn what_is_done_to_a_lock_names_that_of_its_grant() {
-    let other = "50 c1 acquire#5\n51 c1 acquire#5 ok token=5\n52 c1 release#6 grant=5 lock=m\n53 c1 release#6 ok";
+    let other = "50 c1 acquire#5\n51 c1 acquire#5 ok token=5 validity=350\n52 c1 release#6 grant=5 lock=m\n53 c1 release#6 ok";
     assert_eq!(
         failures(&with(other)),
         ["c1's op 6 (release) names lock `m`, and its grant is of lock `l`"]

@@ -165,17 +165,17 @@ fn a_grant_that_was_over_on_arrival_conflicts_inside_another_hold() {
 
 #[test]
 fn a_lock_without_expiry_ends_with_its_server() {
-    let told = "101 c1 1 invoke acquire lock=L
+    let told = "101 c1 1 invoke acquire lock=K
         102 c1 1 ok acquire
-        115 c2 2 invoke acquire lock=L
+        115 c2 2 invoke acquire lock=K
         116 c2 2 ok acquire
-        117 c2 3 invoke release lock=L grant=2
+        117 c2 3 invoke release lock=K grant=2
         118 c2 3 ok release
-        140 c1 4 invoke release lock=L grant=1
+        140 c1 4 invoke release lock=K grant=1
         141 c1 4 fail release lost=true
-        150 c1 5 invoke acquire lock=L
+        150 c1 5 invoke acquire lock=K
         151 c1 5 ok acquire
-        152 c1 6 invoke release lock=L grant=5
+        152 c1 6 invoke release lock=K grant=5
         153 c1 6 ok release";
     assert_eq!(tale(told).outcome(MUTEX), "violated");
     assert_eq!(

@@ -94,6 +94,68 @@ fn a_client_that_acts_while_it_is_stopped_was_not() {
 }
 
 #[test]
+fn a_stall_that_the_record_contradicts_excuses_only_perhaps() {
+    let outlived = |stalled: &str| {
+        tale(&format!(
+            "101 c1 1 invoke acquire lock=L ttl_ms=100
+             102 c1 1 ok acquire validity=201
+             103 c1 2 invoke work grant=1
+             210 c2 20 invoke acquire lock=L ttl_ms=100
+             211 c2 20 ok acquire validity=310
+             300 c2 21 invoke release lock=L grant=20
+             301 c2 21 ok release
+             400 c1 2 ok work
+             {stalled}"
+        ))
+        .says("exclusive-belief")
+    };
+    let (limit, perhaps) = (("violated", "limit-shown"), ("violated", "unspecified"));
+    assert_eq!(outlived("395 c1 9 info stall stalled=285"), limit);
+    let acts = "200 c1 7 invoke held lock=L grant=1\n395 c1 9 info stall stalled=285";
+    assert_eq!(outlived(acts), perhaps);
+    // Nothing had started that life, and nobody after his end is of this run.
+    assert_eq!(outlived("395 c1.2 9 info stall stalled=285"), perhaps);
+    let undead = "90 c1 8 info exit error=exit\n395 c1 9 info stall stalled=285";
+    assert_eq!(outlived(undead).1, "unknown");
+}
+
+/// The two holds of [`stepped`], and the server killed and started again before the second or after it.
+fn killed(healed: u64) -> Tale {
+    let mut tale = stepped();
+    tale.file.header["plan"]["faults"] = json!([]);
+    tale.file.events.retain(|e| e["process"] != "nemesis");
+    tale.fault("s1", "kills", 80, healed)
+}
+
+#[test]
+fn a_server_that_was_to_be_lost_is_restarted_when_it_is_healed_all_the_same() {
+    let (limit, broken) = (("violated", "limit-shown"), ("violated", "broken"));
+    assert_eq!(killed(95).says(MUTEX), limit);
+    assert_eq!(killed(110).says(MUTEX), limit);
+    let to_the_end = |tale: Tale| {
+        tale.header(|header| header["plan"]["faults"][0]["until"] = json!({}))
+    };
+    assert_eq!(to_the_end(killed(95)).says(MUTEX), limit);
+    assert_eq!(to_the_end(killed(110)).says(MUTEX), broken);
+    let unplanned = |tale: Tale| tale.header(|header| header["plan"]["faults"] = json!([]));
+    assert_eq!(unplanned(killed(95)).says(MUTEX).1, "unspecified");
+    assert_eq!(unplanned(killed(110)).says(MUTEX), broken);
+}
+
+#[test]
+fn what_nobody_foresaw_is_never_over() {
+    let mut unsaid = killed(95);
+    for fault in unsaid.file.header["plan"]["faults"].as_array_mut().expect("a list") {
+        fault["does"] = json!([]);
+    }
+    let unsaid = unsaid.events(
+        |e| e["process"] == "nemesis",
+        |e| drop(e.as_object_mut().map(|e| e.remove("does"))),
+    );
+    assert_eq!(unsaid.says(MUTEX), ("violated", "unspecified"));
+}
+
+#[test]
 fn progress_that_waits_for_a_fault_that_is_not_shown_is_unspecified() {
     let waits = || {
         tale(

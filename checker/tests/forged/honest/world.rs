@@ -158,10 +158,11 @@ impl World {
         client.reaches = at + way;
         let (process, grant) = (client.process(), client.grant.clone());
         let id = grant.as_ref().map(|grant| grant.op);
+        let lease_ms = self.has_expiry().then_some(self.setup.ttl_ms);
         let fields = match call {
-            Call::Acquire => json!({"lock": "lock", "ttl_ms": self.setup.ttl_ms, "wait_ms": 0}),
+            Call::Acquire => json!({"lock": "lock", "ttl_ms": lease_ms, "wait_ms": 0}),
             Call::Extend => {
-                json!({"lock": "lock", "grant": id, "ttl_ms": self.rng.random_bool(0.7).then_some(self.setup.ttl_ms)})
+                json!({"lock": "lock", "grant": id, "ttl_ms": lease_ms.filter(|_| self.rng.random_bool(0.7))})
             }
             Call::Held | Call::Release => json!({"lock": "lock", "grant": id}),
             Call::Read => json!({"grant": id, "document": "document"}),

@@ -29,7 +29,22 @@ impl Strike<'_> {
         )
     }
 
-    /// When it is in force on one of its hosts: lost state, and a killed server's, stays lost.
+    /// When a hazard that it is is in force: lost state, and a killed server's, stays lost, and so does what nobody foresaw.
+    pub fn time_of(&self, hazard: &str) -> Span {
+        let lasting = [
+            "server-lost",
+            "server-restarted",
+            "server-emptied",
+            "storage-emptied",
+            "unforeseen",
+        ];
+        match lasting.contains(&hazard) {
+            true => span(self.inject.start, FOREVER),
+            false => self.time(),
+        }
+    }
+
+    /// When it does anything on one of its hosts: lost state, and a killed server's, stays lost.
     pub fn time_on(&self, host: &str) -> Span {
         let is_lasting = self.does_any(&["loses-state"]) || self.kills() && is_server(host);
         match is_lasting {

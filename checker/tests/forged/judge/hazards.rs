@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Facts;
+use super::assumptions::fits::{contradicts, is_of_this_run_and_alive};
 use super::faults::{Strike, hazards_of, step_back};
 use super::history::{FOREVER, History, host_of, is_client, is_server, number, text};
 use super::lives::ends_by_others;
@@ -39,7 +40,7 @@ pub fn in_force(facts: &Facts) -> Vec<Hazard> {
             hazards_of_strike(strike, host, is_shown, &mut all);
         }
     }
-    all.extend(facts.history.remarks_of("stall").filter_map(stall));
+    all.extend(stalls(facts));
     all.extend(held_at_points(facts));
     all.extend(of_several_servers(facts));
     all.extend(
@@ -72,9 +73,13 @@ fn hazards_of_strike(strike: &Strike, host: &str, is_shown: bool, all: &mut Vec<
         });
     };
     for name in hazards_of(&strike.does, host, strike.heals) {
-        push(name, strike.time_on(host), strike.time());
+        push(name, strike.time_of(name), strike.time());
         if let (Some(other), Some((start, end))) = (step_back(name), strike.healed) {
             push(other, span(start, end), span(start, end));
+        }
+        // It was never to be healed, and was all the same.
+        if let ("server-lost", Some((start, end))) = (name, strike.healed) {
+            push("server-restarted", span(start, FOREVER), span(start, end));
         }
     }
 }
@@ -106,17 +111,29 @@ pub fn held_at_points(facts: &Facts) -> Vec<Hazard> {
                 time,
                 until_healed: time,
                 is_stall: true,
-                is_shown: true,
+                is_shown: is_of_this_run_and_alive(facts, point.process),
             })
         })
         .collect()
 }
 
-/// The hazard that a recorded stall is.
-pub fn stall(event: &Value) -> Option<Hazard> {
+/// All recorded stalls.
+pub fn stalls<'f>(facts: &'f Facts) -> impl Iterator<Item = Hazard> + 'f {
+    let recorded = facts.history.remarks_of("stall");
+    recorded.filter_map(|event| stall(facts, event))
+}
+
+/// Whether a client says that the storage kept it waiting.
+pub fn is_on_the_storage(stall: &Value) -> bool {
+    stall["on"]
+        .as_array()
+        .is_some_and(|on| on.contains(&Value::from("storage")))
+}
+
+/// The hazard that a recorded stall is. It is shown unless the record contradicts it.
+fn stall(facts: &Facts, event: &Value) -> Option<Hazard> {
     let host = host_of(text(event, "process")?);
-    let of_storage = event["on"] == json!(["storage"]);
-    let stops = match of_storage && is_client(host) {
+    let stops = match is_on_the_storage(event) && is_client(host) {
         true => vec!["write-held"],
         false => hazards_of(&[json!({"effect": "stops"})], host, true),
     };
@@ -129,7 +146,7 @@ pub fn stall(event: &Value) -> Option<Hazard> {
         time,
         until_healed: time,
         is_stall: true,
-        is_shown: true,
+        is_shown: !contradicts(facts, event),
     })
 }
 
@@ -163,11 +180,7 @@ fn of_two_servers(one: &Hazard, other: &Hazard) -> Option<Hazard> {
 
 /// Each fault on each of the lock's servers, and each stall of one, whatever it does there.
 fn of_each_server(facts: &Facts) -> Vec<Hazard> {
-    let mut all: Vec<Hazard> = facts
-        .history
-        .remarks_of("stall")
-        .filter_map(stall)
-        .collect();
+    let mut all: Vec<Hazard> = stalls(facts).collect();
     for strike in &facts.strikes {
         let is_shown = is_shown(facts, strike);
         all.extend(strike.on.iter().map(|host| Hazard {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::Facts;
 use super::faults::{Strike, delayed};
-use super::hazards::{Hazard, held_at_points, stall};
+use super::hazards::{Hazard, held_at_points, stalls as stalls_of_all};
 use super::history::{Ending, FOREVER, host_of, is_client, number, text};
 use super::lives::{events_of, processes};
 use super::operations::Op;
@@ -116,8 +116,8 @@ fn wanted(facts: &Facts, lock: &str, with_stalls: bool) -> Vec<Span> {
 
 /// The recorded stalls of a process's host.
 fn stalls(facts: &Facts, process: &str) -> Vec<Span> {
-    let all = facts.history.remarks_of("stall").filter_map(stall);
-    all.chain(held_at_points(facts))
+    stalls_of_all(facts)
+        .chain(held_at_points(facts))
         .filter(|stall| stall.host.as_deref() == Some(host_of(process)))
         .map(|stall| stall.time)
         .collect()

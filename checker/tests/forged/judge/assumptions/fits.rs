@@ -4,9 +4,12 @@ use serde_json::Value;
 
 use super::super::Facts;
 use super::super::beliefs::own_acquire;
-use super::super::history::{History, has_lock, is_client, number, text};
-use super::super::lives::events_of;
+use super::super::grants::Grant;
+use super::super::hazards::is_on_the_storage;
+use super::super::history::{History, has_lock, host_of, is_client, number, text};
+use super::super::lives::{began, events_of, life, starts};
 use super::super::operations::Op;
+use super::super::shown::is_of_this_run;
 use super::super::storage::{covers, document};
 use super::Failures;
 
@@ -45,9 +48,9 @@ pub(super) fn check(facts: &Facts, failures: &mut Failures) {
     rows_are_there_once(facts, failures);
     rows_are_of_a_reading(facts, failures);
     no_other_condition(facts, failures);
-    stalls_have_no_events(facts, failures);
-    who_waited_for_the_storage_had_asked(facts, failures);
+    stalls_fit_what_was_done(facts, failures);
     all_have_tokens_or_none(facts, failures);
+    leases_are_the_plans(facts, failures);
 }
 
 fn one_at_a_time(facts: &Facts, failures: &mut Failures) {
@@ -231,50 +234,130 @@ fn rows_are_there_once(facts: &Facts, failures: &mut Failures) {
     }
 }
 
-/// The stalls that clients recorded of themselves: each event, with the instant at which its stall began.
-fn stalls(history: &History) -> impl Iterator<Item = (&Value, u64)> {
+/// Whether what else is told contradicts a recorded stall: what its process did meanwhile, or who that is.
+pub fn contradicts(facts: &Facts, stall: &Value) -> bool {
+    let process = text(stall, "process").unwrap_or_default();
+    if !is_client(process) {
+        return !is_of_this_run(facts.history, host_of(process));
+    }
+    let mut failures = Failures(Vec::new());
+    match is_on_the_storage(stall) {
+        true => had_asked_the_storage(facts, stall, &mut failures),
+        false => has_no_events(facts, stall, &mut failures),
+    }
+    !failures.0.is_empty() || !is_of_this_run_and_alive(facts, process)
+}
+
+/// Whether a process is a client of the plan, in a life for which enough starts had been asked for when it began, and does
+/// nothing after its death.
+pub fn is_of_this_run_and_alive(facts: &Facts, process: &str) -> bool {
+    let (Some(life), Some(began)) = (life(process), began(facts.history, process)) else {
+        return false;
+    };
+    let starts = starts(facts, host_of(process));
+    let asked = starts.iter().filter(|start| start.asked <= began).count();
+    is_of_this_run(facts.history, host_of(process))
+        && life - 1 <= asked as u64
+        && !facts.undead.contains(&process)
+}
+
+/// The stalls that clients recorded of themselves. One of no length is none.
+fn stalls(history: &History) -> impl Iterator<Item = &Value> {
     history
         .remarks_of("stall")
         .filter(|stall| text(stall, "process").is_some_and(is_client))
-        .map(|stall| {
-            let end = number(stall, "t").unwrap_or_default();
-            let length = number(stall, "stalled_ns").unwrap_or_default();
-            (stall, end.saturating_sub(length))
-        })
+        .filter(|stall| number(stall, "stalled_ns").is_some_and(|length| length > 0))
 }
 
-fn is_on_the_storage(stall: &Value) -> bool {
-    stall["on"]
-        .as_array()
-        .is_some_and(|on| on.contains(&Value::from("storage")))
+/// When a stall began.
+fn began_to_stall(stall: &Value) -> u64 {
+    let end = number(stall, "t").unwrap_or_default();
+    end.saturating_sub(number(stall, "stalled_ns").unwrap_or_default())
 }
 
-fn stalls_have_no_events(facts: &Facts, failures: &mut Failures) {
-    for (stall, from) in stalls(facts.history).filter(|(stall, _)| !is_on_the_storage(stall)) {
-        let process = text(stall, "process").unwrap_or_default();
-        let to = number(stall, "t").unwrap_or_default();
-        let is_within = |t: u64| from.saturating_add(5_000_000) < t && t < to;
-        let acts = events_of(facts.history, process)
-            .filter_map(|event| number(event, "t"))
-            .any(is_within);
-        failures.unless(!acts, || format!("{process} acts within its stall"));
+fn stalls_fit_what_was_done(facts: &Facts, failures: &mut Failures) {
+    for stall in stalls(facts.history) {
+        match is_on_the_storage(stall) {
+            true => had_asked_the_storage(facts, stall, failures),
+            false => has_no_events(facts, stall, failures),
+        }
     }
 }
 
-fn who_waited_for_the_storage_had_asked(facts: &Facts, failures: &mut Failures) {
-    for (stall, from) in stalls(facts.history).filter(|(stall, _)| is_on_the_storage(stall)) {
-        let process = text(stall, "process").unwrap_or_default();
-        let place = facts.history.events.iter().position(|event| event == stall);
-        let is_in_flight = |op: &Op| {
-            op.process == process
-                && (op.is("read") || op.is("write"))
-                && op.start <= from
-                && Some(op.places.0) < place
-                && op.places.1.is_none_or(|done| Some(done) > place)
-        };
-        failures.unless(facts.ops.of_clients().any(is_in_flight), || {
-            format!("{process} was not waiting for the storage")
+fn has_no_events(facts: &Facts, stall: &Value, failures: &mut Failures) {
+    let (from, to) = (began_to_stall(stall), number(stall, "t").unwrap_or_default());
+    let process = text(stall, "process").unwrap_or_default();
+    let is_within = |t: u64| from.saturating_add(5_000_000) < t && t < to;
+    let acts = events_of(facts.history, process)
+        .filter_map(|event| number(event, "t"))
+        .any(is_within);
+    failures.unless(!acts, || format!("{process} acts within its stall"));
+}
+
+fn had_asked_the_storage(facts: &Facts, stall: &Value, failures: &mut Failures) {
+    let from = began_to_stall(stall);
+    let process = text(stall, "process").unwrap_or_default();
+    let place = facts.history.events.iter().position(|event| event == stall);
+    let is_in_flight = |op: &Op| {
+        op.process == process
+            && (op.is("read") || op.is("write"))
+            && op.start <= from
+            && Some(op.places.0) < place
+            && op.places.1.is_none_or(|done| Some(done) > place)
+    };
+    failures.unless(facts.ops.of_clients().any(is_in_flight), || {
+        format!("{process} was not waiting for the storage")
+    });
+}
+
+/// Leases are of the plan's length, and whoever asked for one or has one knows until when.
+fn leases_are_the_plans(facts: &Facts, failures: &mut Failures) {
+    let planned = number(facts.history.plan(), "ttl_ms").unwrap_or(0);
+    let longest = |told: u64| told.saturating_add(planned.saturating_mul(1_000_000));
+    for op in &facts.ops.all {
+        let asks = ["acquire", "extend"].contains(&op.f);
+        let named = op.number("ttl_ms").filter(|_| asks);
+        let fits = named.is_none_or(|named| match op.is("acquire") {
+            true => named == planned,
+            false => named <= planned,
         });
+        failures.unless(fits, || {
+            format!("{} asks for another TTL than the plan's", op.id)
+        });
+        let told = op.answer("validity").as_u64();
+        if asks && op.ok() {
+            failures.unless(told.is_none_or(|told| told <= longest(op.last())), || {
+                format!("{} tells too long a validity", op.id)
+            });
+            failures.unless(named.is_none() || told.is_some(), || {
+                format!("{} tells no validity", op.id)
+            });
+        }
+    }
+    for renewed in facts.history.remarks_of("renewed") {
+        let at = number(renewed, "t").unwrap_or_default();
+        failures.unless(number(renewed, "validity") <= Some(longest(at)), || {
+            format!("a renewal tells too long a validity: {renewed}")
+        });
+    }
+    all_have_validities_or_none(facts, failures);
+}
+
+fn all_have_validities_or_none(facts: &Facts, failures: &mut Failures) {
+    let expires = |grant: &&Grant| grant.acquire.answer("validity").is_u64();
+    for one in facts.grants.iter().filter(expires) {
+        for other in facts.grants.iter().filter(|other| other.lock == one.lock) {
+            failures.unless(expires(&other), || {
+                format!("grant {} has no validity, and others have", other.acquire.id)
+            });
+        }
+        for extend in facts.ops.with("extend").filter(|op| op.ok()) {
+            let is_of_it = own_acquire(&facts.ops, extend)
+                .is_some_and(|own| own.places == one.acquire.places);
+            failures.unless(!is_of_it || extend.answer("validity").is_u64(), || {
+                format!("extension {} tells no validity", extend.id)
+            });
+        }
     }
 }
 
