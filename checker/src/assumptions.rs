@@ -232,7 +232,8 @@ fn uncontended(assumed: &Assumed<'_>) -> Option<String> {
     let asked = record
         .acquires
         .iter()
-        .filter(|acquire| acquire.lock != NONE && had.contains(&(client(acquire), acquire.lock)));
+        .filter(|acquire| acquire.lock != NONE && !acquire.refused)
+        .filter(|acquire| had.contains(&(client(acquire), acquire.lock)));
     let competes = |acquire: &Acquire| {
         let until = waits_until(record, &acquire.call);
         let began = grants

@@ -409,11 +409,7 @@ fn of_healing(fault: &InForce<'_>, effect: &Effect, role: Option<Role>) -> Vec<W
 }
 
 /// A server that nothing was to start again is lost until that happens all the same: then it was restarted.
-fn of_start_after_all(
-    fault: &InForce<'_>,
-    effect: &Effect,
-    role: Option<Role>,
-) -> Option<Window> {
+fn of_start_after_all(fault: &InForce<'_>, effect: &Effect, role: Option<Role>) -> Option<Window> {
     let from = fault.heals_from.filter(|_| fault.stays)?;
     let was_lost = hazards_of(effect, role, false).contains(&Hazard::ServerLost);
     was_lost.then(|| Window {

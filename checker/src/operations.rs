@@ -133,6 +133,8 @@ pub(crate) struct Acquire {
     /// [`NONE`] for an acquire that the history lacks and later operations speak of.
     pub(crate) lock: u32,
     pub(crate) token: Option<u64>,
+    /// Whether it failed for another reason than that somebody had the lock: it may not even have reached the service.
+    pub(crate) refused: bool,
     /// Until when the grant may be relied on; [`NEVER`] where it does not expire.
     pub(crate) validity: u64,
     pub(crate) end: End,
@@ -148,6 +150,7 @@ impl Acquire {
             call,
             lock,
             token: None,
+            refused: false,
             validity: NEVER,
             end: End { at, op, why },
             server_died: NEVER,

@@ -69,7 +69,10 @@ fn note_endless(record: &Record, flaws: &mut Flaws) {
         if let Some(lease) = acquire.filter(|acquire| acquire.granted() && has_validity(acquire)) {
             flaws.note(Flaw::NoValidity, || {
                 let holder = sentences::holder(record, lease);
-                format!("the extension {} of {holder} tells no validity", extend.call.op)
+                format!(
+                    "the extension {} of {holder} tells no validity",
+                    extend.call.op
+                )
             });
         }
     }

@@ -1,8 +1,10 @@
 //! A site: a topology that runs, with a storage and clients beside it, each in a host of its own.
 
+mod agents;
 mod bounds;
 mod docker_events;
 mod ends;
+mod ground;
 mod interference;
 mod real_time;
 mod servers;

@@ -55,7 +55,18 @@ fn a_plan_beside_the_history_that_is_another_is_told() {
     for other in [longer, other_seed, without] {
         says(run.path(), &toml::to_string(&other).unwrap(), different);
     }
-    says(run.path(), "seed = ", "cannot read ");
+    says(run.path(), "clients = 2\nseed = ", "plan.toml: line 2: ");
+}
+
+#[test]
+fn a_history_that_was_edited_is_told() {
+    let name = "v2/paused-client-redis-token-unfenced.jsonl";
+    let (run, _) = run_of(name);
+    assert!(!replay(run.path()).contains("was edited"));
+    let text = fs::read_to_string(Path::new(CORPUS).join(name)).unwrap();
+    let edited = text.replacen("\"rounds\":", "\"rounds\": ", 1);
+    fs::write(run.path().join("history.jsonl"), edited).unwrap();
+    assert!(replay(run.path()).contains("history.jsonl was edited after its run had closed it"));
 }
 
 #[test]

@@ -255,6 +255,11 @@ fn an_unknown_name_is_told_and_no_fault_of_the_form() {
             "`faults[0].with.step`: unknown parameter `step` of `pause`; there is none",
         ),
         (
+            "/faults/0/when",
+            json!({"trigger": "time", "after_ms": 39_000}),
+            "`faults[0].when.after_ms`: after 39000 ms it never strikes: the run is over after 39000 ms",
+        ),
+        (
             "/faults/0/until/at_most_ms",
             json!(499),
             "499 is less than `after_ms` (500)",

@@ -110,6 +110,8 @@ impl Intake {
             Function::Acquire => {
                 let acquire = &mut self.record.acquires[at];
                 acquire.call.complete(t, kind);
+                let is_busy = event.error.as_deref() == Some("busy");
+                acquire.refused = kind == Kind::Fail && !is_busy;
                 if acquire.granted() {
                     acquire.token = event.token;
                     acquire.validity = event.validity.unwrap_or(NEVER);

@@ -270,7 +270,9 @@ mod tests {
             op += 1;
         }
         let valid = granted_at + 300;
-        text += &format!("{granted_at} c2 acquire#{op}\n{granted_at}.5 c2 acquire#{op} ok validity={valid}\n");
+        text += &format!(
+            "{granted_at} c2 acquire#{op}\n{granted_at}.5 c2 acquire#{op} ok validity={valid}\n"
+        );
         timeline(&text).planned("crash", "c1", 0)
     }
 

@@ -172,10 +172,9 @@ impl Agent {
     }
 
     /// Asks whether the agent is there; answers how its threads are scheduled (`rr 1`, `nice -10, slice 0.5 ms`, `slice 0.5 ms`,
-    /// `normal`), which
-    /// decides how soon a pause takes hold on a busy machine.
-    pub fn hello(&mut self) -> Result<String, AgentError> {
-        match self.ask(Request::Hello, SLACK)? {
+    /// `normal`), which decides how soon a pause takes hold on a busy machine. No answer within `timeout` is an error.
+    pub fn hello(&mut self, timeout: Duration) -> Result<String, AgentError> {
+        match self.ask(Request::Hello, timeout)? {
             Reply::Here { scheduling } => Ok(scheduling),
             other => Err(self.unexpected("hello", &other)),
         }

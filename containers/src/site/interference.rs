@@ -1,4 +1,4 @@
-//! Containers that somebody else ended while their site was starting: they explain what else fails of the start.
+//! Containers that somebody else ended or paused while their site was starting: they explain what else fails of the start.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -74,13 +74,13 @@ fn may_follow(error: &Error) -> bool {
     )
 }
 
-/// How somebody ended a container, if that is plain. One that ends by itself says why in its log.
+/// How somebody ended or paused a container, if that is plain. One that ends by itself says why in its log.
 async fn ended(engine: &Engine, container: &str) -> Option<String> {
     let asked = engine
         .docker()
         .inspect_container(container, None::<InspectContainerOptions>);
     match tokio::time::timeout(KNOWN_WITHIN, asked).await.ok()? {
-        Ok(found) => was_killed(&found.state?),
+        Ok(found) => was_touched(&found.state?),
         Err(Reply::DockerResponseServerError {
             status_code: 404, ..
         }) => Some("its container was removed".to_owned()),
@@ -88,7 +88,10 @@ async fn ended(engine: &Engine, container: &str) -> Option<String> {
     }
 }
 
-fn was_killed(state: &ContainerState) -> Option<String> {
+fn was_touched(state: &ContainerState) -> Option<String> {
+    if state.paused == Some(true) {
+        return Some("its container was paused".to_owned());
+    }
     let ended = state.status == Some(ContainerStateStatusEnum::EXITED);
     let killed = ended && state.exit_code == Some(KILLED);
     let memory = match state.oom_killed {
@@ -111,11 +114,16 @@ mod tests {
     }
 
     #[test]
-    fn only_a_container_that_was_killed_was_ended_by_somebody() {
-        use ContainerStateStatusEnum::{CREATED, EXITED, RUNNING};
-        assert!(was_killed(&state(EXITED, KILLED)).is_some());
+    fn only_a_container_that_was_killed_or_paused_was_touched_by_somebody() {
+        use ContainerStateStatusEnum::{CREATED, EXITED, PAUSED, RUNNING};
+        assert!(was_touched(&state(EXITED, KILLED)).is_some());
+        let paused = ContainerState {
+            paused: Some(true),
+            ..state(PAUSED, 0)
+        };
+        assert!(was_touched(&paused).is_some());
         for (status, exit_code) in [(EXITED, 1), (EXITED, 0), (CREATED, 0), (RUNNING, 0)] {
-            assert_eq!(was_killed(&state(status, exit_code)), None);
+            assert_eq!(was_touched(&state(status, exit_code)), None);
         }
     }
 }

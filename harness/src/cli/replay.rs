@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use histories::Plan;
+use histories::{Plan, Seal};
 
 use super::run::{HowArguments, carry_out, conclude};
 use super::{Format, Voice, beside, say, tell};
@@ -33,6 +33,12 @@ pub fn replay(arguments: &ReplayArguments, voice: Voice) -> Result<Exit> {
     let cell = Cell::of_plan(plan).with_context(|| file.display().to_string())?;
     tell_of_another_plan(&file, &cell.plan(seed));
     let before = judge(&file)?;
+    if before.seal == Seal::Edited {
+        tell(format_args!(
+            "fencepost: {} was edited after its run had closed it: the plan that is run again is what it says now",
+            file.display()
+        ));
+    }
     let order = Order {
         seed: before.seed,
         cells: vec![cell],
@@ -58,6 +64,15 @@ pub fn replay(arguments: &ReplayArguments, voice: Voice) -> Result<Exit> {
     Ok(exit)
 }
 
+/// What is wrong with a TOML file, without the picture of the line that it comes with.
+fn in_one_line(content: &[u8], wrong: &toml::de::Error) -> anyhow::Error {
+    let before = content.get(..wrong.span().unwrap_or_default().start);
+    let line = 1 + before.map_or(0, |before| {
+        before.iter().filter(|byte| **byte == b'\n').count()
+    });
+    anyhow!("line {line}: {}", wrong.message())
+}
+
 /// Says where the `plan.toml` beside the history is not the plan that is run again, which is the history's own.
 fn tell_of_another_plan(file: &Path, own: &Plan) {
     let Some(path) = beside::find(file, "plan.toml") else {
@@ -65,7 +80,7 @@ fn tell_of_another_plan(file: &Path, own: &Plan) {
     };
     // What this build adds to a saved plan is no difference.
     let plan = |content: &[u8]| {
-        let plan: Plan = toml::from_slice(content)?;
+        let plan: Plan = toml::from_slice(content).map_err(|wrong| in_one_line(content, &wrong))?;
         let seed = plan.seed;
         Ok(Cell::of_plan(plan)?.plan(seed))
     };

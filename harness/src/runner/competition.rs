@@ -59,7 +59,9 @@ impl Competition {
                 });
             }
             (Function::Acquire, kind) => {
-                asked = open.asks.take();
+                // Whoever is turned away for another reason may not have reached the service.
+                let is_refused = kind == Kind::Fail && event.error.as_deref() != Some("busy");
+                asked = open.asks.take().filter(|_| !is_refused);
                 open.holds = asked.clone().filter(|_| kind == Kind::Ok).map(|ask| Span {
                     from: event.t,
                     to: event.validity.unwrap_or(u64::MAX),
@@ -107,11 +109,20 @@ mod tests {
 
     /// Whether these events are of clients that competed: time, process, function, kind, validity.
     fn competed(events: &[(u64, &str, Function, Kind, Option<u64>)]) -> bool {
+        competed_with("busy", events)
+    }
+
+    /// The same with this error of what fails.
+    fn competed_with(
+        error: &'static str,
+        events: &[(u64, &str, Function, Kind, Option<u64>)],
+    ) -> bool {
         let mut competition = Competition::default();
         for (t, process, f, kind, validity) in events {
             let mut event = Event::new(*t, *process, 1, *kind, *f);
             event.lock = Some("a-lock".into());
             event.validity = *validity;
+            event.error = (*kind == Kind::Fail).then(|| error.into());
             competition.take_in(&event);
         }
         competition.took_place()
@@ -181,6 +192,21 @@ mod tests {
             at(7, "c2", GRANTED),
         ];
         assert!(!competed(&its_own_second_life));
+    }
+
+    #[test]
+    fn one_that_does_not_reach_the_service_is_no_competitor() {
+        let events = [
+            at(1, "c1", ASK),
+            at(2, "c1", GRANTED),
+            at(3, "c2", ASK),
+            at(4, "c2", BUSY),
+            at(5, "c1", RELEASE),
+            at(6, "c2", ASK),
+            at(7, "c2", GRANTED),
+        ];
+        assert!(competed(&events));
+        assert!(!competed_with("connection refused", &events));
     }
 
     #[test]

@@ -27,6 +27,7 @@ pub(super) fn judge(plan: &Plan, problems: &mut PlanProblems) {
             step,
             planned,
             cast: &cast,
+            limit_ms: plan.limit_ms,
         };
         if let Some(fault) = judging.judge(problems) {
             let sketch = Sketch::of_planned(fault, planned);
@@ -48,6 +49,7 @@ struct OfFault<'a> {
     step: usize,
     planned: &'a PlannedFault,
     cast: &'a Cast,
+    limit_ms: u64,
 }
 
 impl OfFault<'_> {
@@ -68,7 +70,10 @@ impl OfFault<'_> {
 
     fn judge_when(&self, fault: &'static dyn Fault, problems: &mut PlanProblems) {
         match &self.planned.when {
-            When::Time { .. } => {}
+            When::Time { after_ms } => {
+                let in_time = sense::comes_in_time(*after_ms, self.limit_ms);
+                problems.judge_fault(self.step, "when.after_ms", in_time);
+            }
             When::Point { client, point, .. } => {
                 problems.judge_fault(self.step, "when.client", self.cast.client(client));
                 let point = known("point", point, POINTS);

@@ -84,6 +84,13 @@ impl<'a> Sketch<'a> {
     }
 }
 
+/// Whether a time comes before the run has to be over.
+pub(crate) fn comes_in_time(after_ms: u64, limit_ms: u64) -> Result<(), String> {
+    (after_ms < limit_ms).then_some(()).ok_or_else(|| {
+        format!("after {after_ms} ms it never strikes: the run is over after {limit_ms} ms at the latest (`limit`)")
+    })
+}
+
 /// Whether a fault strikes hosts like the one that it is on.
 pub(crate) fn strikes(fault: &dyn Fault, on: &str, role: Role) -> Result<(), String> {
     if fault.strikes().contains(&role) {

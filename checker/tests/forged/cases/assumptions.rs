@@ -243,3 +243,16 @@ fn a_log_is_of_the_document_that_was_asked_for() {
     log(Value::Null, json!("D")).assert_whole();
     log(json!("D"), json!("E")).assert_fails("operation 800 completes with another document");
 }
+
+#[test]
+fn who_is_refused_for_another_reason_does_not_compete() {
+    let refused = |error: &'static str| {
+        changed("acquire", move |e| {
+            if e["type"] == "fail" {
+                e["error"] = error.into();
+            }
+        })
+    };
+    refused("busy").assert_lacks("no two clients competed");
+    refused("connection refused").assert_fails("no two clients competed");
+}

@@ -64,13 +64,16 @@ fn whoever_has_a_lease_knows_until_when() {
     );
     unasked.assert_fails("grant 1 has no validity, and others have");
     // A lock without expiry has none at all.
-    let endless = unasked.events(|_| true, |event| {
-        for field in ["validity", "ttl_ms"] {
-            event.as_object_mut().map(|event| event.remove(field));
-        }
-        if event["f"] == "renewed" {
-            event["validity"] = ms(220);
-        }
-    });
+    let endless = unasked.events(
+        |_| true,
+        |event| {
+            for field in ["validity", "ttl_ms"] {
+                event.as_object_mut().map(|event| event.remove(field));
+            }
+            if event["f"] == "renewed" {
+                event["validity"] = ms(220);
+            }
+        },
+    );
     endless.assert_whole();
 }

@@ -132,9 +132,8 @@ fn a_server_that_was_to_be_lost_is_restarted_when_it_is_healed_all_the_same() {
     let (limit, broken) = (("violated", "limit-shown"), ("violated", "broken"));
     assert_eq!(killed(95).says(MUTEX), limit);
     assert_eq!(killed(110).says(MUTEX), limit);
-    let to_the_end = |tale: Tale| {
-        tale.header(|header| header["plan"]["faults"][0]["until"] = json!({}))
-    };
+    let to_the_end =
+        |tale: Tale| tale.header(|header| header["plan"]["faults"][0]["until"] = json!({}));
     assert_eq!(to_the_end(killed(95)).says(MUTEX), limit);
     assert_eq!(to_the_end(killed(110)).says(MUTEX), broken);
     let unplanned = |tale: Tale| tale.header(|header| header["plan"]["faults"] = json!([]));
@@ -145,7 +144,10 @@ fn a_server_that_was_to_be_lost_is_restarted_when_it_is_healed_all_the_same() {
 #[test]
 fn what_nobody_foresaw_is_never_over() {
     let mut unsaid = killed(95);
-    for fault in unsaid.file.header["plan"]["faults"].as_array_mut().expect("a list") {
+    for fault in unsaid.file.header["plan"]["faults"]
+        .as_array_mut()
+        .expect("a list")
+    {
         fault["does"] = json!([]);
     }
     let unsaid = unsaid.events(

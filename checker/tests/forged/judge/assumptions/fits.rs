@@ -285,7 +285,10 @@ fn stalls_fit_what_was_done(facts: &Facts, failures: &mut Failures) {
 }
 
 fn has_no_events(facts: &Facts, stall: &Value, failures: &mut Failures) {
-    let (from, to) = (began_to_stall(stall), number(stall, "t").unwrap_or_default());
+    let (from, to) = (
+        began_to_stall(stall),
+        number(stall, "t").unwrap_or_default(),
+    );
     let process = text(stall, "process").unwrap_or_default();
     let is_within = |t: u64| from.saturating_add(5_000_000) < t && t < to;
     let acts = events_of(facts.history, process)
@@ -348,12 +351,15 @@ fn all_have_validities_or_none(facts: &Facts, failures: &mut Failures) {
     for one in facts.grants.iter().filter(expires) {
         for other in facts.grants.iter().filter(|other| other.lock == one.lock) {
             failures.unless(expires(&other), || {
-                format!("grant {} has no validity, and others have", other.acquire.id)
+                format!(
+                    "grant {} has no validity, and others have",
+                    other.acquire.id
+                )
             });
         }
         for extend in facts.ops.with("extend").filter(|op| op.ok()) {
-            let is_of_it = own_acquire(&facts.ops, extend)
-                .is_some_and(|own| own.places == one.acquire.places);
+            let is_of_it =
+                own_acquire(&facts.ops, extend).is_some_and(|own| own.places == one.acquire.places);
             failures.unless(!is_of_it || extend.answer("validity").is_u64(), || {
                 format!("extension {} tells no validity", extend.id)
             });

@@ -136,7 +136,10 @@ fn competed(facts: &Facts) -> bool {
     if !has_lock(facts.history) {
         return true;
     }
-    facts.ops.with("acquire").any(|wish| {
+    // Whoever was turned away for another reason may not have reached the service.
+    let is_refused = |wish: &Op| wish.failed() && wish.answer("error") != "busy";
+    let mut wishes = facts.ops.with("acquire").filter(|wish| !is_refused(wish));
+    wishes.any(|wish| {
         let lock = wish.text("lock").unwrap_or_default();
         let host = host_of(wish.process);
         let of_lock = || facts.grants.iter().filter(move |grant| grant.lock == lock);
