@@ -113,12 +113,15 @@ pub struct Host {
     pub folder: PathBuf,
     /// The name of its container.
     pub container: String,
+    /// Whether its agent was last seen to stand still.
+    pub stands_still: Arc<AtomicBool>,
 }
 
 impl Host {
-    /// A new connection to the host's agent.
+    /// A new connection to the host's agent. What is asked over it is given up when the agent is seen to stand still.
     pub fn agent(&self) -> Result<Agent, Error> {
-        Ok(Agent::connect(&self.socket)?)
+        let agent = Agent::connect(&self.socket)?;
+        Ok(agent.unless(Arc::clone(&self.stands_still)))
     }
 
     /// What server it runs, if any.

@@ -4,13 +4,18 @@ use std::fmt;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use super::lines::Lines;
 use super::protocol::{Command, Lookout, Notice, Reply, Request, Rule, Signal, Status};
 
 /// How long an agent may take for a request that has no bound of its own, and beyond the bound for one that has.
 const SLACK: Duration = Duration::from_secs(10);
+
+/// The pause between two looks whether the agent is known to stand still, so that its answer need not be waited for.
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// What went wrong between us and an agent. The host is named as its socket is: `s1`.
 #[derive(Debug, thiserror::Error)]
@@ -136,6 +141,8 @@ impl Ran {
 pub struct Agent {
     host: String,
     lines: Lines,
+    /// Set by whoever watches it, if anybody does: it stands still.
+    stands_still: Arc<AtomicBool>,
 }
 
 impl Agent {
@@ -149,6 +156,7 @@ impl Agent {
             Ok(stream) => Ok(Agent {
                 host,
                 lines: Lines::new(stream),
+                stands_still: Arc::default(),
             }),
             Err(source) if crate::error::is_limit_of_files(&source) => {
                 Err(AgentError::TooFewDescriptors { host, source })
@@ -158,6 +166,14 @@ impl Agent {
                 socket: socket.to_path_buf(),
                 source,
             }),
+        }
+    }
+
+    /// The same connection, over which no answer is waited for once this says that the agent stands still.
+    pub fn unless(self, stands_still: Arc<AtomicBool>) -> Agent {
+        Agent {
+            stands_still,
+            ..self
         }
     }
 
@@ -388,12 +404,17 @@ impl Agent {
     }
 
     fn receive(&mut self, request: &str, bound: Option<Duration>) -> Result<Reply, AgentError> {
+        let asked = Instant::now();
+        let line = match bound {
+            Some(bound) => self.line_within(bound),
+            None => self.lines.next(None),
+        };
         let broken = |source| AgentError::Broken {
             host: self.host.clone(),
             request: request.to_owned(),
             source,
         };
-        match self.lines.next(bound).map_err(broken)? {
+        match line.map_err(broken)? {
             Some(line) => serde_json::from_str(&line).map_err(|_| AgentError::Unexpected {
                 host: self.host.clone(),
                 request: request.to_owned(),
@@ -405,8 +426,21 @@ impl Agent {
                 Err(AgentError::TimedOut {
                     host: self.host.clone(),
                     request: request.to_owned(),
-                    waited: bound.unwrap_or_default(),
+                    waited: asked.elapsed(),
                 })
+            }
+        }
+    }
+
+    /// The next line, if it comes in time and before the agent is known to stand still.
+    fn line_within(&mut self, bound: Duration) -> io::Result<Option<String>> {
+        let until = Instant::now() + bound;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let line = self.lines.next(Some(left.min(LOOK_PAUSE)))?;
+            let given_up = left <= LOOK_PAUSE || self.stands_still.load(Ordering::Relaxed);
+            if line.is_some() || given_up {
+                return Ok(line);
             }
         }
     }

@@ -3,6 +3,7 @@
 //!
 //! Each host is watched by a thread of its own for as long as the site is there, so that no end falls between two runs.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -85,9 +86,10 @@ impl Ends {
             };
             let watch = agent.watch_and_look_out(lookout)?;
             let ends = ends.clone();
+            let stands_still = Arc::clone(&host.stands_still);
             thread::Builder::new()
                 .name(format!("ends of {}", host.name))
-                .spawn(move || ends.follow(watch, process))
+                .spawn(move || ends.follow(watch, process, &stands_still))
                 .map_err(|source| Error::io("a thread that watches a host", source))?;
         }
         Ok(ends)
@@ -103,18 +105,20 @@ impl Ends {
     }
 
     /// Takes in what one host tells, to its end.
-    fn follow(&self, mut watch: Watch, process: &str) {
+    fn follow(&self, mut watch: Watch, process: &str, stands_still: &AtomicBool) {
         let mut silent = 0;
         loop {
             match watch.next(NEWS_WITHIN) {
                 Ok(Some(notice)) => {
                     silent = 0;
+                    stands_still.store(false, Ordering::Relaxed);
                     self.note(watch.host(), process, notice);
                 }
                 Ok(None) => silent += 1,
                 Err(error) => return self.add(gone(watch.host(), &error)),
             }
             if silent == 2 {
+                stands_still.store(true, Ordering::Relaxed);
                 let how = "its agent stands still".to_owned();
                 self.add_touched(watch.host().to_owned(), monotonic_ns(), how);
             }

@@ -1,9 +1,11 @@
 //! Stalls: an agent that stands still tells those who watch for that.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use containers::agent::protocol::{Lookout, Notice, Signal};
-use containers::agent::{ALIVE_EVERY, Watch};
+use containers::agent::{ALIVE_EVERY, AgentError, Watch};
 
 use crate::host::{Host, PATIENCE, command, scheduling, wait_until};
 
@@ -30,6 +32,17 @@ fn an_agent_that_looks_out_says_that_it_is_there() {
     assert_eq!(notice, Some(Notice::Alive));
     let mut unwatched = host.agent().watch().unwrap();
     assert_eq!(unwatched.next(2 * ALIVE_EVERY).unwrap(), None);
+}
+
+#[test]
+fn nothing_is_waited_for_from_an_agent_that_is_known_to_stand_still() {
+    let host = Host::start();
+    let mut agent = host.agent().unless(Arc::new(AtomicBool::new(true)));
+    let bound = Duration::from_secs(60);
+    match agent.run(["sleep", "60"], bound) {
+        Err(AgentError::TimedOut { waited, .. }) => assert!(waited < bound / 4, "{waited:?}"),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]

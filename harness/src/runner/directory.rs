@@ -265,6 +265,7 @@ mod tests {
             socket: PathBuf::new(),
             folder: root.path().join("hosts-c1"),
             container: String::new(),
+            stands_still: Default::default(),
         };
         fs::create_dir(root.path().join("out")).unwrap();
         fs::create_dir(&host.folder).unwrap();
