@@ -56,6 +56,8 @@ pub(crate) enum Flaw {
     Stranger,
     /// The storage's log has another value or token than was sent.
     OtherInLog,
+    /// The storage's log was read to its end, and has not as many rows as it says.
+    PartialLog,
     /// A row was told when the log of its document was not read.
     OutsideLog,
     /// The storage's log has a write twice.

@@ -122,7 +122,7 @@ impl Checker {
         } = self.intake;
         let without_completion =
             |open: &&Open| matches!(open.f, Function::Release | Function::Held | Function::Work);
-        let faults = faults.finish();
+        let faults = faults.finish(&record);
         record.other_unknown += open.values().filter(without_completion).count() as u64;
         end_grants(&mut record, &faults, complete);
         let storage = StorageOrder::new(&record, &mut flaws);

@@ -20,6 +20,7 @@ use crate::contract::stays;
 use crate::operations::{Completion, Death, NEVER, Process};
 use crate::verdict::FaultReport;
 
+pub(crate) use self::clients::is_work;
 pub(crate) use self::gathering::Gathering;
 pub(crate) use self::lives::{Blow, Starts};
 

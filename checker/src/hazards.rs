@@ -200,15 +200,18 @@ impl Hazards {
             }
         }
         let valid_until = grants.valid_until[grant as usize];
-        let explain = |about: &[HeldUp], is_enough: fn(&HeldUp) -> bool| {
-            let in_time = lifetime.1.saturating_sub(covered(about, is_enough));
-            about.iter().any(is_enough)
-                && in_time <= valid_until.saturating_add(self.plan.ttl_ns / 5)
+        // How much of the overrun is left unexplained, and how much these explain; nothing, if there are none.
+        let explained = |about: &[HeldUp], counts: fn(&HeldUp) -> bool| {
+            let held = covered(about, counts);
+            let left = lifetime.1.saturating_sub(held).saturating_sub(valid_until);
+            let is_enough = about.iter().any(counts) && left <= self.plan.ttl_ns / 5;
+            is_enough.then_some((left, held))
         };
         about.sort_unstable_by_key(|held| held.start);
-        if explain(&about, |_| true) {
-            // What explains it only together with what is not shown does so perhaps.
-            let is_shown = explain(&about, |held| held.is_shown);
+        if explained(&about, |_| true).is_some() {
+            // What explains it only together with what is not shown, or less than half of it, does so perhaps.
+            let shown = explained(&about, |held| held.is_shown);
+            let is_shown = shown.is_some_and(|(left, held)| left <= held);
             let touched = about
                 .iter()
                 .filter(|held| excuses(held.hazard, is_shown && held.is_shown));
@@ -252,11 +255,12 @@ fn stalls_of_clients(record: &Record, faults: &Faults) -> Vec<Window> {
     windows
 }
 
-/// The stalls of servers and of the storage.
+/// The stalls of servers and of the storage. Who answers meanwhile does not stand still.
 fn stalls_of_hosts(record: &Record, faults: &Faults) -> Vec<Window> {
     let of_one = |stood: &HostStall| {
         let hazards = hazards_of(&Effect::of(Deed::Stops), Some(stood.role), true);
-        let (from, until, is_shown) = (stood.from, stood.until, faults.knows(&stood.host));
+        let (from, until) = (stood.from, stood.until);
+        let is_shown = faults.knows(&stood.host) && !faults.answered_within(stood);
         hazards.into_iter().map(move |hazard| Window {
             is_shown,
             ..stall(hazard, None, from, until)

@@ -9,7 +9,7 @@ use histories::{Event, Function, Header, Kind, NEMESIS, Role, STORAGE, host_of};
 
 use crate::assumptions::{Flaw, Flaws};
 use crate::error::Error;
-use crate::faults::Gathering;
+use crate::faults::{Gathering, is_work};
 use crate::index::Known;
 use crate::names::{Map, NONE};
 use crate::operations::{
@@ -133,6 +133,9 @@ impl Intake {
         state.saw_event(event.t);
         if event.f != Function::Exit {
             state.last_deed = event.t;
+            if is_work(event.f) && self.faults.wait_at_points() {
+                state.worked.push(event.t);
+            }
             self.faults.client_acts(state.first_event, event);
         }
         process

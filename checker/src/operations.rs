@@ -352,6 +352,8 @@ pub(crate) struct Process {
     pub(crate) event_before: Option<u64>,
     /// When it did something last: its end and its stalls are none of its doing.
     pub(crate) last_deed: u64,
+    /// When it did work, in order, where planned faults wait at points.
+    pub(crate) worked: Vec<u64>,
     /// When it stood still, by itself or because the machine did.
     pub(crate) stalls: Vec<Stall>,
     /// When the storage kept it waiting for long.
@@ -380,6 +382,7 @@ impl Process {
             last_event: t,
             event_before: None,
             last_deed: t,
+            worked: Vec::new(),
             stalls: Vec::new(),
             waits: Vec::new(),
             exits: Vec::new(),

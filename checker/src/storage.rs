@@ -41,6 +41,24 @@ pub(crate) struct StorageOrder {
     pub(crate) read_again: Option<u32>,
 }
 
+/// Notes the readings of the log that ended and have more rows than they say, or fewer.
+fn note_partial_logs(record: &Record, flaws: &mut Flaws) {
+    let ended = record.log_reads.iter().filter(|read| read.call.ok());
+    for read in ended.filter(|read| read.entries != Some(read.rows)) {
+        flaws.note(Flaw::PartialLog, || {
+            let rows = sentences::count(read.rows, "row");
+            let says = match read.entries {
+                Some(entries) => format!("says that it has {entries}"),
+                None => "does not say how many it has".to_owned(),
+            };
+            format!(
+                "the reading of the storage's log (op {}) told {rows} and {says}",
+                read.call.op
+            )
+        });
+    }
+}
+
 impl StorageOrder {
     pub(crate) fn new(record: &Record, flaws: &mut Flaws) -> StorageOrder {
         let mut order = StorageOrder {
@@ -54,6 +72,7 @@ impl StorageOrder {
             complete_of: Map::default(),
             read_again: None,
         };
+        note_partial_logs(record, flaws);
         order.note_complete_logs(record);
         order.accept_told(record);
         order.accept_logged(record, flaws);

@@ -68,6 +68,10 @@ fn wrong_usage_is_told_what_would_be_right() {
         64,
         &["did you mean `no-stale-write`"],
     );
+    for limit in ["--time-limit", "--memory-limit"] {
+        let check = ["check", limit, "0", &corpus("paused-client.jsonl")];
+        fails(fencepost(&check), 64, &["invalid value '0'", limit, "1.."]);
+    }
     fails(fencepost(&["frobnicate"]), 64, &["frobnicate"]);
     fails(
         fencepost(&["check", "/dev/stdin"]),

@@ -96,6 +96,14 @@ impl Awaited {
         self.places.get(client)?.get(point)?.get(&nth).copied()
     }
 
+    pub(super) fn waits_at(&self, client: &str, point: &str, nth: u64) -> bool {
+        self.place(client, point, nth).is_some()
+    }
+
+    pub(super) fn wait_at_points(&self) -> bool {
+        !self.points.is_empty()
+    }
+
     pub(super) fn saw_point(&mut self, event: &Event<'_>) {
         let (client, point) = (host_of(&event.process), event.point.as_deref());
         let place = point
@@ -278,7 +286,7 @@ impl Faults {
 }
 
 /// What a client does one after the other, and not while it is held. What keeps its lease alive goes on.
-fn is_work(f: Function) -> bool {
+pub(crate) fn is_work(f: Function) -> bool {
     matches!(
         f,
         Function::Acquire | Function::Read | Function::Write | Function::Work | Function::Release

@@ -12,7 +12,7 @@ use super::served::Served;
 use super::{Faults, Plan};
 use crate::error::Error;
 use crate::names::Map;
-use crate::operations::{Completion, NEVER};
+use crate::operations::{Completion, NEVER, Record};
 
 /// What of faults, and of what clients do, came in so far. What an act is in the end its last event says, so that nothing is
 /// compared before all are there.
@@ -24,7 +24,6 @@ pub(crate) struct Gathering {
     healings: Acts,
     awaited: Awaited,
     deeds: Deeds,
-    served: Served,
 }
 
 /// Injections or healings, in the order in which they were begun.
@@ -50,7 +49,6 @@ impl Gathering {
             healings: Acts::default(),
             awaited: Awaited::new(&planned),
             deeds: Deeds::new(&planned),
-            served: Served::new(&planned, &hosts),
             plan: Plan {
                 planned,
                 ordered: header.fencepost > 1,
@@ -89,12 +87,21 @@ impl Gathering {
     /// Notes that a client completed an operation: a fault may wait for that, or last until then, or make it impossible.
     pub(crate) fn saw(&mut self, process: &str, invoked: u64, event: &Event<'_>) {
         self.awaited.saw(process, invoked, event);
-        self.served.saw(invoked, event);
     }
 
     /// Notes that a client reached a point: a fault may wait for it.
     pub(crate) fn saw_point(&mut self, event: &Event<'_>) {
         self.awaited.saw_point(event);
+    }
+
+    /// Whether a planned fault strikes when this client is at this point under its so manieth grant.
+    pub(crate) fn waits_at(&self, client: &str, point: &str, nth: u64) -> bool {
+        self.awaited.waits_at(client, point, nth)
+    }
+
+    /// Whether any planned fault waits for a client to be somewhere.
+    pub(crate) fn wait_at_points(&self) -> bool {
+        self.awaited.wait_at_points()
     }
 
     /// Notes that a client left a point.
@@ -109,17 +116,18 @@ impl Gathering {
         }
     }
 
-    /// All that came in, once nothing more does.
-    pub(crate) fn finish(self) -> Faults {
+    /// All that came in, once nothing more does. `record` is what clients and storage did.
+    pub(crate) fn finish(self, record: &Record) -> Faults {
         let (injections, healings) = (self.injections.all, self.healings.all);
         let links = Links::new(&self.plan.planned, &injections, &healings);
+        let served = Served::of(record, &self.plan.planned, &self.plan.hosts);
         Faults {
             plan: self.plan,
             injections,
             healings,
             awaited: self.awaited.finish(),
             deeds: self.deeds.finish(),
-            served: self.served.finish(),
+            served,
             links,
         }
     }

@@ -171,7 +171,7 @@ fn a_stall_of_a_server_or_of_the_storage_is_a_stop_that_touches_all_clients() {
     let exclusion = |limit, other| class(of_server.clone(), "mutual-exclusion", limit, other);
     assert_eq!(exclusion(stopped, held), Class::LimitShown);
     assert_eq!(exclusion(held, stopped), Class::Broken);
-    let of_storage = "390 storage stall#0 info stalled_ms=200";
+    let of_storage = "330.5 storage stall#0 info stalled_ms=140";
     let order = |history, limit, other| class(history, "no-stale-write", limit, other);
     assert_eq!(
         order(kept_waiting(of_storage), held, stopped),

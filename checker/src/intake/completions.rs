@@ -39,7 +39,7 @@ impl Intake {
         self.faults.saw(&event.process, open.invoked, event);
         if event.f == Function::Point {
             self.faults.left_point(event);
-            self.held_at_point(process, open.invoked, event.t);
+            self.held_at_point(&open, event.t);
         }
         if event.kind == Kind::Ok && matches!(event.f, Function::Acquire | Function::Extend) {
             self.check_validity(event, open.asked.ttl_ms);

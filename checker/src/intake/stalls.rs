@@ -2,8 +2,9 @@
 
 use histories::{Event, NEMESIS, Role, STORAGE, host_of};
 
-use super::Intake;
+use super::{Intake, Open};
 use crate::assumptions::Flaw;
+use crate::names::NONE;
 use crate::operations::{HostStall, Stall};
 
 /// An event so long after a heartbeat may have been made with it, in nanoseconds.
@@ -24,11 +25,11 @@ impl Intake {
                 }));
             }
             Some(Role::Client) if lasted => {
-                let mut hosts = event.on.iter().flatten();
-                if hosts.any(|host| host == STORAGE) {
-                    self.wait(event, from);
-                } else {
-                    self.stall_of_client(event, from);
+                match event.on.as_deref() {
+                    None => self.stall_of_client(event, from),
+                    Some([host]) if host == STORAGE => self.wait(event, from),
+                    // Nothing else keeps a client waiting.
+                    Some(_) => drop(self.process(event)),
                 }
             }
             None if event.process == NEMESIS => {}
@@ -49,7 +50,7 @@ impl Intake {
             .event_before
             .is_some_and(|before| before > from.saturating_add(WITH_THE_HEARTBEAT_NS));
         state.stalls.push(Stall {
-            from,
+            from: from.max(state.event_before.unwrap_or(0)),
             until: event.t,
             is_contradicted,
         });
@@ -64,16 +65,27 @@ impl Intake {
     }
 
     /// At a point the run holds its client, so that what comes of that is no doing of the lock.
-    pub(super) fn held_at_point(&mut self, process: u32, from: u64, until: u64) {
-        let name = self.record.names.text(process);
-        if Role::of(host_of(name)) == Some(Role::Client) && from < until {
-            let state = &mut self.record.processes[process as usize];
-            state.stalls.push(Stall {
-                from,
-                until,
-                is_contradicted: false,
-            });
+    /// It holds nobody where no planned fault waits, nor who goes on with work.
+    pub(super) fn held_at_point(&mut self, open: &Open, until: u64) {
+        let (process, from) = (open.process, open.invoked);
+        let host = host_of(self.record.names.text(process));
+        if Role::of(host) != Some(Role::Client) || from >= until {
+            return;
         }
+        let point = Some(open.asked.point).filter(|point| *point != NONE);
+        let place = point.zip(open.asked.nth);
+        let is_planned = place.is_some_and(|(point, nth)| {
+            let point = self.record.values.text(point);
+            self.faults.waits_at(host, point, nth)
+        });
+        let state = &mut self.record.processes[process as usize];
+        let next = state.worked.partition_point(|&at| at <= from);
+        let works = state.worked.get(next).is_some_and(|&at| at < until);
+        state.stalls.push(Stall {
+            from,
+            until,
+            is_contradicted: works || !is_planned,
+        });
     }
 
     fn wait(&mut self, event: &Event<'_>, from: u64) {

@@ -71,14 +71,3 @@ fn both_say_the_same_of_saved_histories() {
     });
     assert_none(all.collect());
 }
-
-#[test]
-fn tmp_print() {
-    let Ok(seed) = std::env::var("SEED") else {
-        return;
-    };
-    let seed: u64 = seed.parse().unwrap();
-    let (_, forged) = edited_often(seed + 1).pop().unwrap();
-    println!("{}", forged.text());
-    println!("{:?}", differences(&forged.text()));
-}

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use super::lines::Lines;
-use super::protocol::{Command, Lookout, Notice, Reply, Request, Rule, Signal, Status};
+use super::protocol::{Command, Lookout, Reply, Request, Rule, Signal, Status};
+use super::watch::Watch;
 
 /// How long an agent may take for a request that has no bound of its own, and beyond the bound for one that has.
 const SLACK: Duration = Duration::from_secs(10);
@@ -324,10 +325,7 @@ impl Agent {
     /// As [`Agent::watch`], and the agent looks out for more for as long as this watches.
     pub fn watch_and_look_out(mut self, lookout: Lookout) -> Result<Watch, AgentError> {
         self.send(&Request::Watch { lookout }, "watch")?;
-        Ok(Watch {
-            host: self.host,
-            lines: self.lines,
-        })
+        Ok(Watch::new(self.host, self.lines))
     }
 
     /// For a client: it is at what `rule` names, in nanoseconds of CLOCK_MONOTONIC. Returns when it may go on, however
@@ -451,40 +449,6 @@ impl Agent {
             request: request.to_owned(),
             answer: format!("{answer:?}"),
         }
-    }
-}
-
-/// A connection that carries a host's notices.
-#[derive(Debug)]
-pub struct Watch {
-    host: String,
-    lines: Lines,
-}
-
-impl Watch {
-    /// The name of the host that this watches.
-    pub fn host(&self) -> &str {
-        &self.host
-    }
-
-    /// The next notice; `None` when none came within `timeout`. Nothing is lost by a time-out.
-    pub fn next(&mut self, timeout: Duration) -> Result<Option<Notice>, AgentError> {
-        let line = self
-            .lines
-            .next(Some(timeout))
-            .map_err(|source| AgentError::Broken {
-                host: self.host.clone(),
-                request: "watch".to_owned(),
-                source,
-            })?;
-        line.map(|line| {
-            serde_json::from_str(&line).map_err(|_| AgentError::Unexpected {
-                host: self.host.clone(),
-                request: "watch".to_owned(),
-                answer: line,
-            })
-        })
-        .transpose()
     }
 }
 

@@ -21,15 +21,17 @@ mod serve;
 mod session;
 mod signals;
 mod spawn;
+mod watch;
 
 use std::sync::{Mutex, MutexGuard};
 
 use nix::time::{ClockId, clock_gettime};
 
-pub use connection::{Agent, AgentError, Ran, Signalled, Started, Watch};
+pub use connection::{Agent, AgentError, Ran, Signalled, Started};
 pub use heartbeat::Heartbeat;
 pub use serve::serve;
 pub use session::ALIVE_EVERY;
+pub use watch::Watch;
 
 /// Names an agent's socket to every process that the agent starts.
 pub const ENV_AGENT: &str = "FENCEPOST_AGENT";

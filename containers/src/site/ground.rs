@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bollard::errors::Error as Reply;
 use bollard::models::NetworkCreateRequest;
@@ -43,6 +43,8 @@ const CONTAINER_WITHIN: Duration = Duration::from_secs(120);
 
 /// What all hosts of a site stand on.
 pub(super) struct Ground {
+    /// When that was begun, before any container was made.
+    pub(super) begun: SystemTime,
     pub(super) engine: Engine,
     images: BTreeMap<String, Image>,
     bundle: Bundle,
@@ -61,6 +63,7 @@ impl Ground {
         directory: &Path,
         folders: &Path,
     ) -> Result<Ground, Error> {
+        let begun = SystemTime::now();
         let engine = crate::engine().await?;
         let stages: BTreeSet<&str> = planned(request)
             .iter()
@@ -72,6 +75,7 @@ impl Ground {
         fs::create_dir(&sockets).map_err(|source| Error::io(&sockets, source))?;
         let network = directory.file_name().unwrap_or(directory.as_os_str());
         Ok(Ground {
+            begun,
             engine,
             images,
             bundle: Bundle::make(&request.exe, &directory.join("program"))?,
@@ -159,10 +163,9 @@ impl Ground {
         })
     }
 
-    /// The same error, with the end of a container in its place where somebody else ended one.
+    /// The same error, with what somebody else did to a container in its place where it follows from that.
     pub(super) async fn explained(&self, error: Error) -> Error {
-        let container_of = |host: &str| self.container_of(host);
-        self.made.explain(error, &self.engine, container_of).await
+        self.made.explain(error, self).await
     }
 
     pub(super) fn container_of(&self, host: &str) -> String {

@@ -1,4 +1,5 @@
-//! Containers that somebody else ended or paused while their site was starting: they explain what else fails of the start.
+//! Containers that somebody else ended, paused or cut off while their site was starting, and servers that somebody stopped
+//! then: they explain what else fails of the start.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,9 @@ use bollard::errors::Error as Reply;
 use bollard::models::{ContainerState, ContainerStateStatusEnum};
 use bollard::query_parameters::InspectContainerOptions;
 
-use crate::{Engine, Error};
+use super::docker_events::found_touched;
+use super::ground::Ground;
+use crate::Error;
 
 /// How long the end of a container may take to be known that has made something else fail, and the pause between two looks.
 const KNOWN_WITHIN: Duration = Duration::from_millis(500);
@@ -31,14 +34,8 @@ impl Made {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The same error, with the end of a container in its place where it follows from that. `container_of` names that of a
-    /// host.
-    pub async fn explain(
-        &self,
-        error: Error,
-        engine: &Engine,
-        container_of: impl Fn(&str) -> String,
-    ) -> Error {
+    /// The same error, with what became of a container on this ground in its place where it follows from that.
+    pub(super) async fn explain(&self, error: Error, ground: &Ground) -> Error {
         if !may_follow(&error) {
             return error;
         }
@@ -46,12 +43,8 @@ impl Made {
         let limit = Instant::now() + KNOWN_WITHIN;
         loop {
             for host in &hosts {
-                if let Some(how) = ended(engine, &container_of(host)).await {
-                    return Error::HostEnded {
-                        host: host.clone(),
-                        how: format!("{how} while it was starting, and nothing of ours did that"),
-                        log: format!(" ({error})"),
-                    };
+                if let Some(how) = touched(ground, host).await {
+                    return while_starting(host.clone(), &how, format!(" ({error})"));
                 }
             }
             if Instant::now() >= limit {
@@ -74,13 +67,22 @@ fn may_follow(error: &Error) -> bool {
     )
 }
 
-/// How somebody ended or paused a container, if that is plain. One that ends by itself says why in its log.
-async fn ended(engine: &Engine, container: &str) -> Option<String> {
-    let asked = engine
-        .docker()
-        .inspect_container(container, None::<InspectContainerOptions>);
+/// The error of a start in the middle of which somebody did this to a host.
+pub(super) fn while_starting(host: String, how: &str, log: String) -> Error {
+    Error::HostEnded {
+        host,
+        how: format!("{how} while it was starting, and nothing of ours did that"),
+        log,
+    }
+}
+
+/// What somebody did to a host's container, if that is plain. One that ends by itself says why in its log.
+async fn touched(ground: &Ground, host: &str) -> Option<String> {
+    let (docker, container) = (ground.engine.docker(), ground.container_of(host));
+    let asked = docker.inspect_container(&container, None::<InspectContainerOptions>);
     match tokio::time::timeout(KNOWN_WITHIN, asked).await.ok()? {
-        Ok(found) => was_touched(&found.state?),
+        Ok(found) => was_killed(found.state.as_ref()?)
+            .or_else(|| found_touched(&found, &ground.network).map(str::to_owned)),
         Err(Reply::DockerResponseServerError {
             status_code: 404, ..
         }) => Some("its container was removed".to_owned()),
@@ -88,10 +90,7 @@ async fn ended(engine: &Engine, container: &str) -> Option<String> {
     }
 }
 
-fn was_touched(state: &ContainerState) -> Option<String> {
-    if state.paused == Some(true) {
-        return Some("its container was paused".to_owned());
-    }
+fn was_killed(state: &ContainerState) -> Option<String> {
     let ended = state.status == Some(ContainerStateStatusEnum::EXITED);
     let killed = ended && state.exit_code == Some(KILLED);
     let memory = match state.oom_killed {
@@ -114,16 +113,12 @@ mod tests {
     }
 
     #[test]
-    fn only_a_container_that_was_killed_or_paused_was_touched_by_somebody() {
+    fn only_a_container_that_was_killed_was_ended_by_somebody() {
         use ContainerStateStatusEnum::{CREATED, EXITED, PAUSED, RUNNING};
-        assert!(was_touched(&state(EXITED, KILLED)).is_some());
-        let paused = ContainerState {
-            paused: Some(true),
-            ..state(PAUSED, 0)
-        };
-        assert!(was_touched(&paused).is_some());
-        for (status, exit_code) in [(EXITED, 1), (EXITED, 0), (CREATED, 0), (RUNNING, 0)] {
-            assert_eq!(was_touched(&state(status, exit_code)), None);
+        assert!(was_killed(&state(EXITED, KILLED)).is_some());
+        let others = [EXITED, CREATED, RUNNING, PAUSED].map(|status| (status, 0));
+        for (status, exit_code) in others.into_iter().chain([(EXITED, 1)]) {
+            assert_eq!(was_killed(&state(status, exit_code)), None);
         }
     }
 }

@@ -1,12 +1,14 @@
 //! The servers of a site: started together, waited for, asked which of them leads.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Host, Role};
+use super::interference::while_starting;
+use super::{End, Ended, Ends, Host, Role};
 use crate::Error;
 use crate::agent::Agent;
 use crate::services::{Member, SERVER, Service};
@@ -14,19 +16,41 @@ use crate::services::{Member, SERVER, Service};
 /// How long a server may take from its start until it serves; seconds are usual on a busy machine.
 const READY_WITHIN: Duration = Duration::from_secs(60);
 
-/// The pause between two questions whether a server serves.
+/// The pause between two questions whether a server serves, and between two looks whether all do.
 const READY_PAUSE: Duration = Duration::from_millis(20);
 
-/// Starts the servers of all hosts at once and waits until all serve; the version of each.
-pub fn start(hosts: &[Host], cancelled: &AtomicBool) -> Result<BTreeMap<String, String>, Error> {
+/// Starts the servers of all hosts at once and waits until all serve; the version of each. That is given up as soon as
+/// nobody waits for it any more, or `ends` tell of a host that is of no more use.
+pub fn start(
+    hosts: &[Host],
+    ends: &Ends,
+    cancelled: &AtomicBool,
+) -> Result<BTreeMap<String, String>, Error> {
+    let started = start_unless(hosts, || {
+        cancelled.load(Ordering::Relaxed) || ends.unasked().is_some()
+    });
+    super::start::check(cancelled)?;
+    match ends.unasked() {
+        // Whatever else failed follows from that.
+        Some(end) => Err(ended(&end, hosts)),
+        None => started,
+    }
+}
+
+fn start_unless(
+    hosts: &[Host],
+    is_of_no_use: impl Fn() -> bool,
+) -> Result<BTreeMap<String, String>, Error> {
+    let given_up = Arc::new(AtomicBool::new(false));
     thread::scope(|scope| {
         let servers = hosts
             .iter()
             .filter_map(|host| Some((host, host.service()?)));
         let started = servers.map(|(host, service)| {
             let all = members_beside(host, hosts);
+            let given_up = Arc::clone(&given_up);
             let thread = thread::Builder::new()
-                .spawn_scoped(scope, move || start_one(host, service, &all, cancelled));
+                .spawn_scoped(scope, move || start_one(host, service, &all, &given_up));
             let doing = || format!("starting {} on host {}", service.name(), host.name);
             Ok((
                 host,
@@ -34,6 +58,10 @@ pub fn start(hosts: &[Host], cancelled: &AtomicBool) -> Result<BTreeMap<String, 
             ))
         });
         let started: Vec<_> = started.collect::<Result<_, Error>>()?;
+        while started.iter().any(|(_, thread)| !thread.is_finished()) {
+            given_up.store(is_of_no_use(), Ordering::Relaxed);
+            thread::sleep(READY_PAUSE);
+        }
         let mut versions = BTreeMap::new();
         for (host, started) in started {
             let version = started.join().map_err(|_| Error::Host {
@@ -66,9 +94,10 @@ fn start_one(
     host: &Host,
     service: &'static dyn Service,
     all: &[Member<'_>],
-    cancelled: &AtomicBool,
+    given_up: &Arc<AtomicBool>,
 ) -> Result<String, Error> {
-    let mut agent = host.agent()?;
+    // No answer is waited for once the start is given up: to ask a server that somebody has stopped takes seconds.
+    let mut agent = Agent::connect(&host.socket)?.unless(Arc::clone(given_up));
     let me = Member {
         host: &host.name,
         address: host.address,
@@ -77,7 +106,7 @@ fn start_one(
     service.start(&mut agent, &me, all)?;
     let deadline = Instant::now() + READY_WITHIN;
     while !service.ready(&mut agent)? {
-        super::start::check(cancelled)?;
+        super::start::check(given_up)?;
         if let Some(ended) = agent.look(SERVER)?.ended {
             return Err(not_up(&mut agent, service, &format!("ended ({ended})")));
         }
@@ -88,6 +117,23 @@ fn start_one(
         thread::sleep(READY_PAUSE);
     }
     service.version(&mut agent)
+}
+
+/// The error of servers of which this ended before all of them served.
+fn ended(end: &End, hosts: &[Host]) -> Error {
+    let host = hosts.iter().find(|host| host.name == end.host);
+    let server = host.and_then(|host| Some((host.agent().ok()?, host.service()?)));
+    match (&end.ended, server) {
+        (Ended::Process { .. }, Some((mut agent, service))) => {
+            not_up(&mut agent, service, &format!("ended ({})", end.how))
+        }
+        // Docker tells more of it.
+        (Ended::Host, _) => Error::Host {
+            host: end.host.clone(),
+            reason: format!("is of no use: {}", end.how),
+        },
+        _ => while_starting(end.host.clone(), &end.how, String::new()),
+    }
 }
 
 fn not_up(agent: &mut Agent, service: &'static dyn Service, what: &str) -> Error {

@@ -81,10 +81,12 @@ fn fill(
     runtime.block_on(unless(cancelled, try_join_all(agents)))?;
     watch.lap("agents");
     check(cancelled)?;
-    site.versions = servers::start(&site.hosts, cancelled)?;
+    // Before the servers start, so that whoever lays hands on one that is not up yet is noticed.
     site.ends = Ends::of(&site.hosts)?;
-    let following = docker_events::follow(&ground.engine, &ground.network, &site.ends)?;
-    site._following = Some(following);
+    site._following = Some(docker_events::follow(ground, &site.ends)?);
+    let look = docker_events::look(ground, &site.hosts, &site.ends);
+    runtime.block_on(unless(cancelled, look))?;
+    site.versions = servers::start(&site.hosts, &site.ends, cancelled)?;
     watch.lap("servers");
     check(cancelled)
 }

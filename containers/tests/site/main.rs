@@ -1,6 +1,7 @@
 //! Sites in real containers.
 
 mod stage;
+mod touched;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -7,6 +7,9 @@ use anyhow::{Context, Result, bail};
 /// The name of a run's history.
 const HISTORY: &str = "history.jsonl";
 
+/// The name of a run's plan, which is there before anything is recorded.
+pub const PLAN: &str = "plan.toml";
+
 /// A verdict has a few thousand bytes, and a plan of thousands of faults a few million; whatever is larger is something else.
 const LARGEST: u64 = 16 << 20;
 
@@ -14,8 +17,12 @@ const LARGEST: u64 = 16 << 20;
 pub fn find(history: &Path, file: &str) -> Option<PathBuf> {
     let name = history.file_name()?.to_str()?;
     let path = history.with_file_name(file);
-    let is_of_a_run = name.strip_suffix(".zst").unwrap_or(name) == HISTORY;
-    (is_of_a_run && path.symlink_metadata().is_ok()).then_some(path)
+    (is_history_of_run(name) && path.symlink_metadata().is_ok()).then_some(path)
+}
+
+/// Whether a file of this name is the history that a run recorded itself, compressed or not.
+pub fn is_history_of_run(name: &str) -> bool {
+    name.strip_suffix(".zst").unwrap_or(name) == HISTORY
 }
 
 /// Reads one, and what it says by `read`.

@@ -76,9 +76,16 @@ pub fn check(arguments: CheckArguments, voice: Voice) -> Result<Exit> {
     let request = arguments.model.request()?;
     let found = paths::find(&arguments.paths);
     let mut results = Results::new(arguments.by_contract, found.count());
-    let Found { files, refused } = found;
+    let Found {
+        files,
+        refused,
+        unrecorded,
+    } = found;
     for error in refused {
         results.refuse(&error);
+    }
+    for run in unrecorded {
+        results.miss(&run);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
@@ -265,6 +272,17 @@ impl Results {
         tell_error(error);
         self.unreadable += 1;
         self.heed(exit::of_error(error));
+    }
+
+    /// A run directory without a history: `run` did not call it kept, and neither may we.
+    fn miss(&mut self, run: &Path) {
+        tell(format_args!(
+            "fencepost: {} holds the plan of a run and no history: the run ended before it recorded anything, or has only \
+             begun, and counts as unknown; wait for its end, or run it again and remove this folder",
+            run.display()
+        ));
+        self.unknown += 1;
+        self.heed(Exit::Inconclusive);
     }
 
     fn add(&mut self, judged: Judged, voice: Voice) -> Result<()> {

@@ -1,5 +1,6 @@
 //! The histories that paths on the command line mean.
 
+use std::fs::DirEntry;
 use std::io::{self, ErrorKind, StdinLock};
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use containers::site::FOLDERS;
 use histories::entries::Entries;
 use histories::{Place, ReadError};
 
+use super::beside;
 use crate::exit::{Unreadable, UsageError};
 
 /// What a path means that is no path: a history that comes through standard input.
@@ -37,6 +39,8 @@ pub struct Found {
     pub files: Vec<PathBuf>,
     /// Why there is nothing to read at a path, or at one below it.
     pub refused: Vec<anyhow::Error>,
+    /// Run directories without a history: whatever their runs were to show, nobody knows it.
+    pub unrecorded: Vec<PathBuf>,
 }
 
 /// All histories that paths mean, in the order of the paths. A path that means none keeps no other from being judged.
@@ -60,6 +64,11 @@ pub fn one(path: &Path) -> Result<PathBuf> {
     }
     match found.files.as_slice() {
         [one] => Ok(one.clone()),
+        [] => Err(UsageError(format!(
+            "{} holds no history: its run ended before it recorded anything, or has only begun; run it again",
+            path.display()
+        ))
+        .into()),
         several => Err(UsageError(format!(
             "{} holds {} histories: name one of them",
             path.display(),
@@ -103,9 +112,9 @@ fn find_in(path: &Path, found: &mut Found) {
 }
 
 impl Found {
-    /// How many histories there are, those that cannot be read among them.
+    /// How many histories there are, those that cannot be read and those that are missing among them.
     pub fn count(&self) -> usize {
-        self.files.len() + self.refused.len()
+        self.files.len() + self.refused.len() + self.unrecorded.len()
     }
 
     fn misused(&mut self, why: String) {
@@ -125,7 +134,10 @@ impl Found {
             Ok(entries) => entries,
             Err(error) => return self.unreadable(folder, error),
         };
-        entries.sort_by_key(std::fs::DirEntry::file_name);
+        entries.sort_by_key(DirEntry::file_name);
+        if is_of_unrecorded_run(&entries) {
+            self.unrecorded.push(folder.to_owned());
+        }
         for entry in entries {
             let path = entry.path();
             let name = entry.file_name();
@@ -147,6 +159,17 @@ impl Found {
             }
         }
     }
+}
+
+/// Whether what is in a folder is a run's that has no history. Passed over, it would look as if there had been no such run.
+fn is_of_unrecorded_run(entries: &[DirEntry]) -> bool {
+    let any_file = |is_it: fn(&str) -> bool| {
+        entries.iter().any(|entry| {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            !is_folder && is_it(&entry.file_name().to_string_lossy())
+        })
+    };
+    any_file(|name| name == beside::PLAN) && !any_file(beside::is_history_of_run)
 }
 
 /// A symbolic link below a folder is not read: it may lead anywhere.

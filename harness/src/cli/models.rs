@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use checker::linearizability::Request;
 use checker::models::{Kind, Setup, kinds};
-use clap::{Args, ValueEnum};
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum, value_parser};
 use histories::entries::{Keys, Value};
 
 use crate::exit::UsageError;
@@ -51,7 +52,9 @@ pub struct ModelArguments {
     stream: bool,
 
     /// Give up a history after so many seconds, as unknown
-    #[arg(long, env = "FENCEPOST_TIME_LIMIT", value_name = "SECONDS")]
+    // No time at all is a mistake: a search looks at the clock only now and then, so that a short one would still decide.
+    #[arg(long, env = "FENCEPOST_TIME_LIMIT", value_name = "SECONDS",
+          value_parser = value_parser!(u64).range(1..))]
     time_limit: Option<u64>,
 
     /// Give up a history where the search needs more than so many MiB, as unknown
@@ -59,7 +62,8 @@ pub struct ModelArguments {
         long,
         default_value_t = 2048,
         env = "FENCEPOST_MEMORY_LIMIT",
-        value_name = "MIB"
+        value_name = "MIB",
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..)
     )]
     memory_limit: usize,
 }

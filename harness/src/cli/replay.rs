@@ -75,7 +75,7 @@ fn in_one_line(content: &[u8], wrong: &toml::de::Error) -> anyhow::Error {
 
 /// Says where the `plan.toml` beside the history is not the plan that is run again, which is the history's own.
 fn tell_of_another_plan(file: &Path, own: &Plan) {
-    let Some(path) = beside::find(file, "plan.toml") else {
+    let Some(path) = beside::find(file, beside::PLAN) else {
         return;
     };
     // What this build adds to a saved plan is no difference.

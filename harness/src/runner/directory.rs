@@ -42,18 +42,16 @@ impl RunDirectory {
             path: scenario.join(run),
             run: run.to_owned(),
         };
-        for folder in [
-            directory.path.clone(),
-            directory.clients(),
-            directory.path.join("logs"),
-        ] {
+        let text = toml::to_string(plan).context("write the plan as TOML")?;
+        make_new(&directory.path)?;
+        // First of all: by its plan the directory of a run that ends before it records anything is known for one.
+        write_new(&directory.path.join("plan.toml"), text.as_bytes())?;
+        for folder in [directory.clients(), directory.path.join("logs")] {
             make_new(&folder)?;
         }
         for host in hosts {
             directory.share(host)?;
         }
-        let text = toml::to_string(plan).context("write the plan as TOML")?;
-        write_new(&directory.path.join("plan.toml"), text.as_bytes())?;
         Ok(directory)
     }
 

@@ -175,6 +175,73 @@ fn a_subfolder_that_cannot_be_read_keeps_none_of_the_others_from_being_judged() 
     assert!(stdout.contains("2 could not be read"), "{stdout}");
 }
 
+/// A run that ended in its first instant is not passed over, with or without others beside it.
+#[test]
+fn a_run_directory_without_a_history_is_told_and_unknown() {
+    let told = "holds the plan of a run and no history: the run ended before it recorded anything";
+    for (beside, expected, by_contract) in [
+        (None, 2, 2),
+        (Some("holds.log"), 2, 2),
+        (Some("violated.jsonl"), 1, 2),
+        (Some("unreadable.jsonl"), 65, 65),
+    ] {
+        let histories = Histories::new();
+        let out = tempfile::tempdir().unwrap();
+        let run = out.path().join("no-fault/run");
+        for folder in ["clients", "logs/c1"] {
+            fs::create_dir_all(run.join(folder)).unwrap();
+        }
+        fs::write(run.join("plan.toml"), "").unwrap();
+        fs::write(run.join("clients/c1.jsonl"), "").unwrap();
+        if let Some(name) = beside {
+            fs::copy(histories.path(name), out.path().join(name)).unwrap();
+        }
+        for (flag, status) in [(None, expected), (Some("--by-contract"), by_contract)] {
+            let mut check = fencepost(&["check", &out.path().to_string_lossy()]);
+            check.args(flag);
+            let output = with(check, To::Reader, To::Reader);
+            let said = said(&output);
+            assert_eq!(output.status.code(), Some(status), "{beside:?}: {said}");
+            let lines: Vec<&str> = said.lines().filter(|line| line.contains(told)).collect();
+            assert_eq!(lines.len(), 1, "{beside:?}: {said}");
+            assert!(lines[0].contains("/no-fault/run holds"), "{said}");
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            let sum = stdout.contains("2 histories: ") && stdout.contains("1 unknown");
+            assert_eq!(sum, beside.is_some(), "{stdout}");
+        }
+    }
+}
+
+#[test]
+fn of_a_run_directory_only_a_missing_history_is_told() {
+    let histories = Histories::new();
+    let run = tempfile::tempdir().unwrap();
+    fs::write(run.path().join("plan.toml"), "").unwrap();
+    let path = run.path().to_string_lossy().into_owned();
+    let call = |arguments: &[&str]| with(fencepost(arguments), To::Reader, To::Reader);
+    let check = || call(&["check", &path]);
+
+    let output = check();
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    let output = call(&["export", &path]);
+    assert_eq!(output.status.code(), Some(64), "{}", said(&output));
+    assert!(said(&output).contains("ended before it recorded anything"));
+
+    // A folder of that name is none.
+    fs::create_dir(run.path().join("history.jsonl")).unwrap();
+    assert_eq!(check().status.code(), Some(2));
+    fs::remove_dir(run.path().join("history.jsonl")).unwrap();
+
+    fs::copy(
+        histories.path("violated.jsonl"),
+        run.path().join("history.jsonl"),
+    )
+    .unwrap();
+    let output = check();
+    assert_eq!(output.status.code(), Some(1), "{}", said(&output));
+    assert_eq!(said(&output), "");
+}
+
 #[test]
 fn by_contract_a_known_limit_is_no_failure() {
     let histories = Histories::new();

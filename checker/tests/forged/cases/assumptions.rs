@@ -245,6 +245,22 @@ fn a_log_is_of_the_document_that_was_asked_for() {
 }
 
 #[test]
+fn a_reading_of_the_log_that_ended_has_as_many_rows_as_it_says() {
+    let read_again = |entries: Value| {
+        let again = json!({"t": 900_000_000, "process": "storage", "op": 850, "type": "invoke", "f": "log"});
+        let mut done = again.clone();
+        done["t"] = 900_000_001.into();
+        done["type"] = "ok".into();
+        done["entries"] = entries;
+        paused().and(again).and(done)
+    };
+    for entries in [json!(1), json!(999), Value::Null] {
+        read_again(entries).assert_fails("the log 850 has not as many rows as it says");
+    }
+    read_again(json!(0)).assert_fails("a log was read twice");
+}
+
+#[test]
 fn who_is_refused_for_another_reason_does_not_compete() {
     let refused = |error: &'static str| {
         changed("acquire", move |e| {

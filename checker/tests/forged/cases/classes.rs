@@ -41,6 +41,49 @@ fn a_stop_that_explains_it_is_the_limit() {
 }
 
 #[test]
+fn what_explains_less_than_half_of_it_does_so_perhaps() {
+    let stalled = |length: f64| {
+        let tale = tale(&format!(
+            "101 c1 1 invoke acquire lock=L ttl_ms=100
+             102 c1 1 ok acquire validity=201
+             103 c1 2 invoke work grant=1
+             {} c1 9 info stall stalled={length}
+             202 c2 20 invoke acquire lock=L ttl_ms=100
+             203 c2 20 ok acquire validity=302
+             219 c1 2 ok work
+             219 c1 3 invoke release lock=L grant=1
+             220 c1 3 fail release lost=true
+             230 c2 21 invoke release lock=L grant=20
+             231 c2 21 ok release",
+            104.0 + length
+        ));
+        tale.says(BELIEF).1
+    };
+    assert_eq!(stalled(9.0), "limit-shown");
+    assert_eq!(stalled(8.9), "unspecified");
+    assert_eq!(stalled(0.000_001), "unspecified");
+}
+
+#[test]
+fn a_stall_begins_with_what_its_client_did_last_and_is_on_the_storage_or_on_nobody() {
+    let acted = |at: u64| {
+        let within = format!("{at} c1 7 invoke held lock=L grant=1\n395 c1 9 info stall stalled=");
+        outlived(&format!("{within}{}", 285 - (at - 110) + 4))
+            .says(BELIEF)
+            .1
+    };
+    assert_eq!(acted(112), "limit-shown");
+    let on = |hosts: &str| {
+        outlived(&format!("395 c1 9 info stall stalled=285 on={hosts}"))
+            .says(BELIEF)
+            .1
+    };
+    for hosts in ["[]", "[\"s1\"]", "[\"nowhere\"]", "[\"storage\",\"c1\"]"] {
+        assert_eq!(on(hosts), "broken", "{hosts}");
+    }
+}
+
+#[test]
 fn a_stop_of_another_client_or_after_it_excuses_nothing() {
     assert_eq!(
         outlived("").fault("c2", "stops", 110, 395).says(BELIEF).1,

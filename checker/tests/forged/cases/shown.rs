@@ -174,6 +174,29 @@ fn progress_that_waits_for_a_fault_that_is_not_shown_is_unspecified() {
 }
 
 #[test]
+fn a_server_or_storage_that_answers_does_not_stand_still() {
+    let waits = |stalled: &str, error: &str| {
+        tale(&format!(
+            "201 c2 2 invoke acquire lock=L ttl_ms=100
+             202 c2 2 fail acquire error={error}
+             320 c2 5 invoke acquire lock=L ttl_ms=100
+             321 c2 5 fail acquire error={error}
+             562 c2 3 invoke acquire lock=L ttl_ms=100
+             562 c2 3 fail acquire error={error}
+             {stalled}"
+        ))
+        .header(|header| header["servers"] = json!({"s1": "1", "storage": "1"}))
+    };
+    let stalled = "420 s1 0 info stall stalled=120";
+    assert_eq!(waits("", "busy").says("progress").1, "broken");
+    assert_eq!(waits(stalled, "refused").says("progress").1, "limit-shown");
+    assert_eq!(waits(stalled, "busy").says("progress").1, "unspecified");
+    let stopped = |error: &str| waits("", error).fault("s1", "stops", 300, 420);
+    assert_eq!(stopped("refused").says("progress").1, "limit-shown");
+    assert_eq!(stopped("busy").says("progress").1, "unspecified");
+}
+
+#[test]
 fn evidence_counts_on_the_completion_alone() {
     let early = paused()
         .events(inject("invoke"), |e| e["evidence"] = json!({"states": "T"}))

@@ -30,11 +30,13 @@ fn waited(acquire: (&str, u64), read: f64, work: u64) -> Tale {
 
 #[test]
 fn the_time_at_a_point_is_no_doing_of_the_lock() {
-    let held = |until: u64| {
-        tale(&format!(
+    let held =
+        |until: u64, planned: &[(&str, u64)], meanwhile: &str| {
+            tale(&format!(
             "101 c1 1 invoke acquire lock=L ttl_ms=100
              102 c1 1 ok acquire validity=201
              103 c1 2 invoke work grant=1
+             {meanwhile}
              104 c1 3 invoke point grant=1 point=before-write nth=1
              {until} c1 3 ok point
              210 c2 20 invoke acquire lock=L ttl_ms=100
@@ -45,10 +47,27 @@ fn the_time_at_a_point_is_no_doing_of_the_lock() {
              300 c2 21 invoke release lock=L grant=20
              301 c2 21 ok release"
         ))
+        .header(|header| {
+            let waits = |(point, nth): &(&str, u64)| json!({
+                "fault": "nothing", "on": "c1", "does": [], "shows": {}, "until": {},
+                "when": {"trigger": "point", "client": "c1", "point": point, "nth_grant": nth},
+            });
+            header["plan"]["faults"] = planned.iter().map(waits).collect();
+        })
         .says("exclusive-belief")
-    };
-    assert_eq!(held(250), ("violated", "limit-shown"));
-    assert_eq!(held(106), ("violated", "broken"));
+        .1
+        };
+    let planned = [("before-write", 1)];
+    assert_eq!(held(250, &planned, ""), "limit-shown");
+    assert_eq!(held(106, &planned, ""), "broken");
+    // Nobody is held where no fault waits, and who is held does no work.
+    for other in [&[][..], &[("after-read", 1)], &[("before-write", 2)]] {
+        assert_eq!(held(250, other, ""), "unspecified", "{other:?}");
+    }
+    let reads = "150 c1 7 invoke read grant=1 document=D\n151 c1 7 ok read version=0 value=";
+    assert_eq!(held(250, &planned, reads), "unspecified");
+    let renewed = "150 c1 7 info renewed grant=1 validity=201";
+    assert_eq!(held(250, &planned, renewed), "limit-shown");
 }
 
 #[test]

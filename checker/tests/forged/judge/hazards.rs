@@ -6,8 +6,9 @@ use super::Facts;
 use super::assumptions::fits::{contradicts, is_of_this_run_and_alive};
 use super::faults::{Strike, hazards_of, step_back};
 use super::history::{FOREVER, History, host_of, is_client, is_server, number, text};
-use super::lives::ends_by_others;
-use super::shown::is_shown;
+use super::lives::{ends_by_others, events_of};
+use super::operations::Op;
+use super::shown::{is_shown, is_work};
 use super::spans::{Span, common, span};
 
 /// A hazard in force.
@@ -111,10 +112,30 @@ pub fn held_at_points(facts: &Facts) -> Vec<Hazard> {
                 time,
                 until_healed: time,
                 is_stall: true,
-                is_shown: is_of_this_run_and_alive(facts, point.process),
+                is_shown: is_of_this_run_and_alive(facts, point.process)
+                    && is_waited_for(facts.history, point)
+                    && !works_within(facts.history, point.process, time),
             })
         })
         .collect()
+}
+
+/// Whether a planned fault strikes when this client is at this point.
+fn is_waited_for(history: &History, point: &Op) -> bool {
+    history.planned().iter().any(|fault| {
+        let when = &fault["when"];
+        when["trigger"] == "point"
+            && text(when, "client") == Some(host_of(point.process))
+            && text(when, "point") == point.text("point")
+            && number(when, "nth_grant") == point.number("nth")
+    })
+}
+
+fn works_within(history: &History, process: &str, time: Span) -> bool {
+    events_of(history, process)
+        .filter(|event| is_work(event))
+        .filter_map(|event| number(event, "t"))
+        .any(|t| time.from < t && t < time.to)
 }
 
 /// All recorded stalls.
@@ -125,9 +146,7 @@ pub fn stalls<'f>(facts: &'f Facts) -> impl Iterator<Item = Hazard> + 'f {
 
 /// Whether a client says that the storage kept it waiting.
 pub fn is_on_the_storage(stall: &Value) -> bool {
-    stall["on"]
-        .as_array()
-        .is_some_and(|on| on.contains(&Value::from("storage")))
+    stall["on"] == json!(["storage"])
 }
 
 /// The hazard that a recorded stall is. It is shown unless the record contradicts it.
@@ -137,9 +156,20 @@ fn stall(facts: &Facts, event: &Value) -> Option<Hazard> {
         true => vec!["write-held"],
         false => hazards_of(&[json!({"effect": "stops"})], host, true),
     };
+    if is_client(host) && !event["on"].is_null() && !is_on_the_storage(event) {
+        return None;
+    }
     let end = number(event, "t")?;
     let length = number(event, "stalled_ns")?;
-    let time = span(end.saturating_sub(length), end);
+    let mut time = span(end.saturating_sub(length), end);
+    if is_client(host) && !is_on_the_storage(event) && length > 0 {
+        // Whoever did something stood still from then on.
+        let done = events_of(facts.history, text(event, "process")?);
+        let before = done
+            .filter_map(|event| number(event, "t"))
+            .filter(|t| *t < end);
+        time.from = time.from.max(before.max().unwrap_or(0));
+    }
     Some(Hazard {
         name: stops.into_iter().find(|name| *name != "unforeseen")?,
         host: Some(host.to_owned()),

@@ -191,7 +191,7 @@ pub fn delays_to_hosts_of_this_run(history: &History, strike: &Strike) -> bool {
 }
 
 /// What nobody can have answered but one host: the storage, or the only server of the lock.
-fn answered_by<'f, 'a>(facts: &'f Facts<'a>, host: &str) -> Vec<&'f Op<'a>> {
+pub fn answered_by<'f, 'a>(facts: &'f Facts<'a>, host: &str) -> Vec<&'f Op<'a>> {
     let hosts = ["servers", "images"].map(|field| facts.history.header[field].as_object());
     let mut servers: Vec<&String> = hosts
         .into_iter()
@@ -207,7 +207,9 @@ fn answered_by<'f, 'a>(facts: &'f Facts<'a>, host: &str) -> Vec<&'f Op<'a>> {
         _ => &[],
     };
     let all = facts.ops.all.iter();
-    all.filter(|op| op.ok() && answered.iter().any(|f| op.is(f)))
+    // That another has the lock is an answer too.
+    let is_busy = |op: &Op| op.is("acquire") && op.failed() && op.answer("error") == "busy";
+    all.filter(|op| answered.iter().any(|f| op.is(f)) && (op.ok() || is_busy(op)))
         .collect()
 }
 
@@ -261,7 +263,7 @@ fn is_of_the_living(event: &Value) -> bool {
     text(event, "f") != Some("exit")
 }
 
-fn is_work(event: &Value) -> bool {
+pub fn is_work(event: &Value) -> bool {
     let work = ["acquire", "read", "write", "work", "release"];
     work.contains(&text(event, "f").unwrap_or_default())
 }

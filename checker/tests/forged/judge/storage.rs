@@ -115,7 +115,7 @@ fn seen(ops: &Operations, writes: &[Write], write: &Write) -> Option<u64> {
 }
 
 /// Whether a log was read to its end: as many rows as it says.
-fn is_complete(log: &Op, rows: &[Row]) -> bool {
+pub fn is_complete(log: &Op, rows: &[Row]) -> bool {
     let entries = log.answer("entries").as_u64();
     log.ok() && entries == Some(rows_of(log, rows).len() as u64)
 }

@@ -21,27 +21,27 @@ pub struct Touch {
 /// All hazards that touch a party.
 pub fn touches(facts: &Facts, party: &Party) -> Vec<Touch> {
     let near = near(facts, party);
-    let is_explained_by = |hazards: &[Hazard]| {
+    let explained_by = |hazards: &[Hazard]| {
         let times = hazards
             .iter()
             .filter(|one| holds_up(one))
             .map(|one| one.time);
-        party.is_outlived() && is_explained(facts, party, times.collect())
+        explained(facts, party, times.collect()).filter(|_| party.is_outlived())
     };
     let shown: Vec<Hazard> = near.iter().filter(|one| one.is_shown).cloned().collect();
-    let explained = is_explained_by(&near);
-    let certainly = is_explained_by(&shown);
+    let is_explained = explained_by(&near).is_some();
+    let certainly = explained_by(&shown).is_some_and(|(left, held)| left <= held);
     let mut all: Vec<Touch> = near
         .iter()
         .filter(|hazard| hazard.time.meets(party.lifetime))
-        .filter(|hazard| explained || !holds_up(hazard))
+        .filter(|hazard| is_explained || !holds_up(hazard))
         .map(|hazard| Touch {
             name: hazard.name,
             from: hazard.time.from,
             perhaps: !hazard.is_shown || holds_up(hazard) && !certainly,
         })
         .collect();
-    if party.is_outlived() && !explained && !facts.history.records_stalls() {
+    if party.is_outlived() && !is_explained && !facts.history.records_stalls() {
         all.push(Touch {
             name: "client-stopped",
             from: party.validity.unwrap_or(FOREVER),
@@ -126,12 +126,17 @@ fn asking_the_storage(facts: &Facts, party: &Party) -> Vec<Span> {
         .collect()
 }
 
-/// Whether what held its client up explains that the belief outlived the validity.
-fn is_explained(facts: &Facts, party: &Party, held_up: Vec<Span>) -> bool {
+/// How much of a belief's time after the validity is left unexplained by what held its client up, and how much was held up;
+/// nothing where that explains it not at all.
+fn explained(facts: &Facts, party: &Party, held_up: Vec<Span>) -> Option<(u64, u64)> {
     // What never ended is known until the history's end.
     let end = party.belief.to.min(facts.end);
     let acting = span(party.lifetime.from, end);
     let validity = party.validity.unwrap_or(FOREVER);
-    held_up.iter().any(|time| time.overlaps(party.lifetime))
-        && end - length_in(acting, held_up).min(end) <= validity + facts.history.ttl() / 5
+    if !held_up.iter().any(|time| time.overlaps(party.lifetime)) {
+        return None;
+    }
+    let held = length_in(acting, held_up);
+    let left = end.saturating_sub(held).saturating_sub(validity);
+    (left <= facts.history.ttl() / 5).then_some((left, held))
 }

@@ -9,7 +9,7 @@ use super::super::hazards::is_on_the_storage;
 use super::super::history::{History, has_lock, host_of, is_client, number, text};
 use super::super::lives::{began, events_of, life, starts};
 use super::super::operations::Op;
-use super::super::shown::is_of_this_run;
+use super::super::shown::{answered_by, is_of_this_run};
 use super::super::storage::{covers, document};
 use super::Failures;
 
@@ -237,8 +237,15 @@ fn rows_are_there_once(facts: &Facts, failures: &mut Failures) {
 /// Whether what else is told contradicts a recorded stall: what its process did meanwhile, or who that is.
 pub fn contradicts(facts: &Facts, stall: &Value) -> bool {
     let process = text(stall, "process").unwrap_or_default();
+    let (from, to) = (
+        began_to_stall(stall),
+        number(stall, "t").unwrap_or_default(),
+    );
     if !is_client(process) {
-        return !is_of_this_run(facts.history, host_of(process));
+        let host = host_of(process);
+        let is_within = |op: &&Op| from < op.start && op.end.is_some_and(|end| end < to);
+        let answers = answered_by(facts, host).iter().any(is_within);
+        return answers || !is_of_this_run(facts.history, host);
     }
     let mut failures = Failures(Vec::new());
     match is_on_the_storage(stall) {
@@ -263,10 +270,12 @@ pub fn is_of_this_run_and_alive(facts: &Facts, process: &str) -> bool {
 
 /// The stalls that clients recorded of themselves. One of no length is none.
 fn stalls(history: &History) -> impl Iterator<Item = &Value> {
+    let is_one = |stall: &&Value| stall["on"].is_null() || is_on_the_storage(stall);
     history
         .remarks_of("stall")
         .filter(|stall| text(stall, "process").is_some_and(is_client))
         .filter(|stall| number(stall, "stalled_ns").is_some_and(|length| length > 0))
+        .filter(is_one)
 }
 
 /// When a stall began.

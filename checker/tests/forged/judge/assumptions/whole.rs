@@ -4,7 +4,7 @@ use super::super::Facts;
 use super::super::faults::{healing, heals, planned_step};
 use super::super::history::{Ending, FOREVER, number, text};
 use super::super::operations::Op;
-use super::super::storage::{Write, covers, document};
+use super::super::storage::{Write, covers, document, is_complete};
 use super::{Failures, lives};
 
 pub(super) fn check(facts: &Facts, failures: &mut Failures) {
@@ -70,6 +70,11 @@ fn over(facts: &Facts, inject: &Op) -> u64 {
 }
 
 fn the_log_was_read(facts: &Facts, failures: &mut Failures) {
+    for log in facts.ops.with("log").filter(|log| log.ok()) {
+        failures.unless(is_complete(log, &facts.storage.rows), || {
+            format!("the log {} has not as many rows as it says", log.id)
+        });
+    }
     let storage = text(facts.history.plan(), "storage").unwrap_or_default();
     if ["", "none"].contains(&storage) {
         return;
