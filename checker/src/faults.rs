@@ -2,6 +2,7 @@
 
 mod act;
 mod clients;
+mod delayed;
 mod failures;
 mod gathering;
 mod links;
@@ -14,6 +15,7 @@ use histories::{Deed, Effect, PlannedFault, Role};
 
 use self::act::Act;
 use self::clients::{Awaited, Deeds};
+use self::delayed::Prompt;
 use self::links::{Links, OnHost};
 use self::served::Served;
 use crate::contract::stays;
@@ -64,6 +66,15 @@ struct Plan {
     hosts: BTreeSet<String>,
 }
 
+impl Plan {
+    /// The lock's server, if the header names one alone.
+    fn only_server(&self) -> Option<&String> {
+        let is_server = |host: &&String| Role::of(host) == Some(Role::Server);
+        let mut servers = self.hosts.iter().filter(is_server);
+        servers.next().filter(|_| servers.next().is_none())
+    }
+}
+
 /// The faults of a history beside those of its plan.
 pub(crate) struct Faults {
     plan: Plan,
@@ -72,6 +83,7 @@ pub(crate) struct Faults {
     awaited: Awaited,
     deeds: Deeds,
     served: Served,
+    prompt: Prompt,
     links: Links,
 }
 

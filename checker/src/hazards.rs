@@ -4,23 +4,23 @@
 //! each grant is left aside from the instant on at which such a hazard touched it ([`Cuts`]), and a violation
 //! that is found among what is left is excused by nothing.
 
+mod of_faults;
 mod on_hosts;
 mod several_servers;
+mod stalls;
 mod waits;
 
 use std::cell::OnceCell;
 
-use histories::{Deed, Effect, Hazard, Plan, Promise, Role, host_of};
+use histories::{Hazard, Plan, Promise, host_of};
 
 use self::on_hosts::OnHosts;
 use self::waits::{HeldUp, Lengths, Waits, covered};
-use crate::contract::{
-    Contract, about_as_long_as, hazards_of, keeps_from_asking, makes_late, undone_by,
-};
+use crate::contract::{Contract, about_as_long_as, makes_late};
 use crate::faults::{Faults, InForce};
 use crate::grants::{Cuts, Grants, acts_under_no_grant};
 use crate::names::NONE;
-use crate::operations::{HostStall, NEVER, Record, Stall};
+use crate::operations::{NEVER, Record};
 
 /// A time in which a hazard was about.
 #[derive(Clone, Debug)]
@@ -75,15 +75,15 @@ impl Hazards {
         stalls_recorded: bool,
     ) -> Hazards {
         let in_force: Vec<InForce<'_>> = faults.in_force().collect();
-        let mut windows: Vec<Window> = in_force.iter().flat_map(of_fault).collect();
+        let mut windows: Vec<Window> = in_force.iter().flat_map(of_faults::windows).collect();
         windows.extend(several_servers::windows(&in_force, record));
         let mut disturbances: Vec<Disturbance> = in_force
             .iter()
-            .flat_map(|fault| on_clients(fault, plan))
+            .flat_map(|fault| of_faults::disturbances(fault, plan))
             .collect();
-        windows.extend(stalls_of_clients(record, faults));
-        windows.extend(stalls_of_hosts(record, faults));
-        disturbances.extend(stalled_clients(record));
+        windows.extend(stalls::of_clients(record, faults));
+        windows.extend(stalls::of_hosts(record, faults));
+        disturbances.extend(stalls::disturbances(record));
         windows.extend(ends_by_others(record, faults));
         if about_as_long_as(plan.workload.work_ms, plan) {
             windows.push(window(Hazard::WorkHeld, None, 0, NEVER));
@@ -235,52 +235,6 @@ impl Excuse {
     }
 }
 
-/// The stalls of clients, and the times in which the storage kept them waiting. What is told of one that the plan does not
-/// have, or that goes on after its death, is not shown.
-fn stalls_of_clients(record: &Record, faults: &Faults) -> Vec<Window> {
-    let mut windows = Vec::new();
-    for (number, process) in record.processes.iter().enumerate() {
-        let name = record.names.text(number as u32);
-        let is_known =
-            faults.knows_process(name, process.first_event) && !process.outlives_its_death();
-        let mut told = |hazard, stalls: &[Stall]| {
-            windows.extend(stalls.iter().map(|told| Window {
-                is_shown: is_known && !told.is_contradicted,
-                ..stall(hazard, Some(host_of(name)), told.from, told.until)
-            }));
-        };
-        told(Hazard::ClientStopped, &process.stalls);
-        told(Hazard::WriteHeld, &process.waits);
-    }
-    windows
-}
-
-/// The stalls of servers and of the storage. Who answers meanwhile does not stand still.
-fn stalls_of_hosts(record: &Record, faults: &Faults) -> Vec<Window> {
-    let of_one = |stood: &HostStall| {
-        let hazards = hazards_of(&Effect::of(Deed::Stops), Some(stood.role), true);
-        let (from, until) = (stood.from, stood.until);
-        let is_shown = faults.knows(&stood.host) && !faults.answered_within(stood);
-        hazards.into_iter().map(move |hazard| Window {
-            is_shown,
-            ..stall(hazard, None, from, until)
-        })
-    };
-    record.host_stalls.iter().flat_map(of_one).collect()
-}
-
-fn stalled_clients(record: &Record) -> Vec<Disturbance> {
-    let processes = record.processes.iter().enumerate();
-    let of_process = processes.flat_map(|(number, process)| {
-        let host = host_of(record.names.text(number as u32));
-        process.stalls.iter().map(|told| Disturbance {
-            is_stall: true,
-            ..disturbance(host, told.from, told.until)
-        })
-    });
-    of_process.collect()
-}
-
 /// Who ends something on a host may do more there, of which no contract speaks.
 fn ends_by_others(record: &Record, faults: &Faults) -> Vec<Window> {
     let of_hosts = record
@@ -330,97 +284,6 @@ fn disturbance(host: &str, from: u64, until: u64) -> Disturbance {
         until,
         is_stall: false,
     }
-}
-
-/// The clients' hosts that a fault disturbs.
-fn on_clients(fault: &InForce<'_>, plan: &Plan) -> Vec<Disturbance> {
-    if !fault
-        .does
-        .iter()
-        .any(|effect| keeps_from_asking(effect, plan))
-    {
-        return Vec::new();
-    }
-    let clients = fault
-        .roles()
-        .filter(|(_, role)| *role == Some(Role::Client));
-    clients
-        .map(|(host, _)| disturbance(host, fault.from, fault.until))
-        .collect()
-}
-
-/// The windows of one fault.
-fn of_fault(fault: &InForce<'_>) -> Vec<Window> {
-    let mut windows = Vec::new();
-    for (host, role) in fault.roles() {
-        for effect in &fault.does {
-            let own = Some(host).filter(|_| role == Some(Role::Client));
-            for hazard in hazards_of(effect, role, !fault.stays) {
-                windows.push(of_effect(fault, effect, role, hazard, own));
-            }
-            windows.extend(of_healing(fault, effect, role));
-            windows.extend(of_start_after_all(fault, effect, role));
-        }
-    }
-    windows
-}
-
-fn of_effect(
-    fault: &InForce<'_>,
-    effect: &Effect,
-    role: Option<Role>,
-    hazard: Hazard,
-    host: Option<&str>,
-) -> Window {
-    let until = if is_for_good(effect, role) || hazard == Hazard::Unforeseen {
-        NEVER
-    } else {
-        fault.until
-    };
-    let hinders_until = match effect.effect {
-        Deed::ClockBack => NEVER,
-        _ => fault.until,
-    };
-    Window {
-        hinders_until,
-        is_shown: fault.is_shown,
-        ..window(hazard, host, fault.from, until)
-    }
-}
-
-/// Whether what an effect takes is gone for good: what a server forgot concerns all that it grants afterwards.
-fn is_for_good(effect: &Effect, role: Option<Role>) -> bool {
-    effect.effect == Deed::LosesState || (effect.is_deadly() && role == Some(Role::Server))
-}
-
-/// Healing a step of a clock is a step the other way.
-fn of_healing(fault: &InForce<'_>, effect: &Effect, role: Option<Role>) -> Vec<Window> {
-    let (Some(back), Some(from)) = (undone_by(effect), fault.heals_from) else {
-        return Vec::new();
-    };
-    let hinders_until = match back.effect {
-        Deed::ClockBack => NEVER,
-        _ => fault.until,
-    };
-    hazards_of(&back, role, true)
-        .into_iter()
-        .map(|hazard| Window {
-            hinders_until,
-            is_shown: fault.is_shown,
-            ..window(hazard, None, from, fault.until)
-        })
-        .collect()
-}
-
-/// A server that nothing was to start again is lost until that happens all the same: then it was restarted.
-fn of_start_after_all(fault: &InForce<'_>, effect: &Effect, role: Option<Role>) -> Option<Window> {
-    let from = fault.heals_from.filter(|_| fault.stays)?;
-    let was_lost = hazards_of(effect, role, false).contains(&Hazard::ServerLost);
-    was_lost.then(|| Window {
-        hinders_until: fault.until,
-        is_shown: fault.is_shown,
-        ..window(Hazard::ServerRestarted, None, from, NEVER)
-    })
 }
 
 #[cfg(test)]

@@ -187,6 +187,13 @@ impl Faults {
                 on(act)
             ));
         }
+        if let Some((host, answered)) = self.prompt_answer(at, act) {
+            let at = Clock::telling(0).at(answered);
+            return Some(format!(
+                "{host} had an answer at {at} sooner than the packets come that {} holds up",
+                on(act)
+            ));
+        }
         let deed = self.impossible_deed(at)?;
         let at = Clock::telling(0).at(deed);
         Some(format!(

@@ -7,6 +7,7 @@ use serde_json::Map as Object;
 
 use super::act::Act;
 use super::clients::{Awaited, Deeds};
+use super::delayed::Prompt;
 use super::links::Links;
 use super::served::Served;
 use super::{Faults, Plan};
@@ -120,7 +121,10 @@ impl Gathering {
     pub(crate) fn finish(self, record: &Record) -> Faults {
         let (injections, healings) = (self.injections.all, self.healings.all);
         let links = Links::new(&self.plan.planned, &injections, &healings);
-        let served = Served::of(record, &self.plan.planned, &self.plan.hosts);
+        let planned = &self.plan.planned;
+        let only_server = self.plan.only_server();
+        let served = Served::of(record, planned, only_server);
+        let prompt = Prompt::of(record, planned, only_server.cloned());
         Faults {
             plan: self.plan,
             injections,
@@ -128,6 +132,7 @@ impl Gathering {
             awaited: self.awaited.finish(),
             deeds: self.deeds.finish(),
             served,
+            prompt,
             links,
         }
     }

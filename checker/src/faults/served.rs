@@ -1,6 +1,6 @@
 //! What servers answered, as far as a fault makes that impossible: one that stands still, or is down, answers nobody.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
 use histories::{Deed, Effect, PlannedFault, Role, STORAGE};
 
@@ -20,11 +20,11 @@ struct Answers {
 }
 
 impl Served {
-    /// `hosts` are those of the run that the header names.
+    /// `only_server` is the lock's, if it has one alone.
     pub(super) fn of(
         record: &Record,
         planned: &[PlannedFault],
-        hosts: &BTreeSet<String>,
+        only_server: Option<&String>,
     ) -> Served {
         let is_kept = |fault: &PlannedFault| {
             Role::of(&fault.on) != Some(Role::Client) && fault.does.iter().any(keeps_from_answering)
@@ -32,10 +32,6 @@ impl Served {
         if record.host_stalls.is_empty() && !planned.iter().any(is_kept) {
             return Served::default();
         }
-        let mut servers = hosts
-            .iter()
-            .filter(|host| Role::of(host) == Some(Role::Server));
-        let only_server = servers.next().filter(|_| servers.next().is_none());
         let of_server = only_server.map(|server| (server.clone(), Answers::of(by_lock(record))));
         let of_storage = (STORAGE.to_owned(), Answers::of(by_storage(record)));
         Served(of_server.into_iter().chain([of_storage]).collect())
@@ -63,7 +59,7 @@ impl Answers {
 }
 
 /// What the lock's servers answered: that another has the lock is an answer too.
-fn by_lock(record: &Record) -> impl Iterator<Item = &Call> {
+pub(super) fn by_lock(record: &Record) -> impl Iterator<Item = &Call> {
     let is_answered =
         |acquire: &&Acquire| acquire.call.completion == Completion::Fail && !acquire.refused;
     let busy = record.acquires.iter().filter(is_answered);
@@ -79,7 +75,7 @@ fn by_lock(record: &Record) -> impl Iterator<Item = &Call> {
 }
 
 /// What the storage answered.
-fn by_storage(record: &Record) -> impl Iterator<Item = &Call> {
+pub(super) fn by_storage(record: &Record) -> impl Iterator<Item = &Call> {
     let reads = record.reads.iter().map(|read| &read.call);
     let writes = record.writes.iter().map(|write| &write.call);
     reads.chain(writes).filter(|call| call.ok())

@@ -2,8 +2,9 @@
 
 use histories::{Hazard, Role};
 
+use super::of_faults::is_for_good;
 use super::waits::merge;
-use super::{Window, is_for_good, stall, window};
+use super::{Window, stall, window};
 use crate::faults::InForce;
 use crate::operations::{NEVER, Record};
 

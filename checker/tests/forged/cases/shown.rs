@@ -197,6 +197,38 @@ fn a_server_or_storage_that_answers_does_not_stand_still() {
 }
 
 #[test]
+fn packets_that_are_held_come_no_sooner() {
+    let delayed = |on: &str, to: Value| {
+        let does = json!([{"effect": "delays-packets", "each_ms": 20, "to": to}]);
+        tale(
+            "301 c1 1 invoke acquire lock=L ttl_ms=100
+             302 c1 1 ok acquire validity=401
+             303 c1 2 invoke read grant=1 document=D
+             313 c1 2 ok read version=0 value=
+             314 c1 3 invoke release lock=L grant=1
+             324 c1 3 ok release",
+        )
+        .fault(on, "delays-packets", 200, 400)
+        .header(|header| {
+            header["servers"] = json!({"s1": "1", "storage": "1"});
+            header["plan"]["faults"][0]["does"] = does.clone();
+        })
+        .events(|e| e["process"] == "nemesis", |e| e["does"] = does.clone())
+    };
+    // Half of 20 ms is soon enough for the read and the release, and too soon for the acquire.
+    for to in [json!("servers"), json!("s1"), Value::Null] {
+        delayed("c1", to).assert_fails("1 comes too soon");
+    }
+    delayed("c1", json!("storage")).assert_lacks("2 comes too soon");
+    delayed("c2", Value::Null).assert_lacks("1 comes too soon");
+    let sooner = delayed("c1", json!("storage")).events(
+        |e| e["op"] == 2 && e["type"] == "ok",
+        |e| e["t"] = (312 * MS).into(),
+    );
+    sooner.assert_fails("2 comes too soon");
+}
+
+#[test]
 fn evidence_counts_on_the_completion_alone() {
     let early = paused()
         .events(inject("invoke"), |e| e["evidence"] = json!({"states": "T"}))

@@ -7,6 +7,7 @@ use super::faults::{Strike, does_the_same, effects, hosts, planned_step};
 use super::history::{FOREVER, History, host_of, is_client, is_server, number, text};
 use super::lives::{began, events_of, processes};
 use super::operations::Op;
+use super::spans::{Span, span};
 
 /// Whether a fault is shown; what is not touches only perhaps.
 pub fn is_shown(facts: &Facts, strike: &Strike) -> bool {
@@ -231,6 +232,7 @@ pub fn does_what_he_cannot(facts: &Facts, strike: &Strike) -> Vec<String> {
             said.push(format!("{host} answers while it cannot"));
         }
     }
+    said.extend(comes_too_soon(facts, strike, span(from, to)));
     for process in struck_processes(facts, strike) {
         let does = |is_it: fn(&Value) -> bool| {
             events_of(facts.history, process)
@@ -246,6 +248,51 @@ pub fn does_what_he_cannot(facts: &Facts, strike: &Strike) -> Vec<String> {
         }
     }
     said
+}
+
+/// Whoever's packets are held has no answer in less than half of that time.
+fn comes_too_soon(facts: &Facts, strike: &Strike, time: Span) -> Vec<String> {
+    let mut said = Vec::new();
+    let delays = |does: &&Value| text(does, "effect") == Some("delays-packets");
+    for does in strike.does.iter().filter(delays) {
+        let Some(each) = number(does, "each_ms") else {
+            continue;
+        };
+        let half = each.saturating_mul(1_000_000) / 2;
+        for host in strike.on.iter().filter(|host| is_client(host)) {
+            let is_too_soon = |op: &&&Op| {
+                host_of(op.process) == *host
+                    && time.from < op.start
+                    && op
+                        .end
+                        .is_some_and(|end| end < time.to && end - op.start < half)
+            };
+            for op in answered_by_those(facts, text(does, "to"))
+                .iter()
+                .filter(is_too_soon)
+            {
+                said.push(format!("{} comes too soon", op.id));
+            }
+        }
+    }
+    said
+}
+
+/// What was answered by those to whom packets are held: the storage, the lock's only server, all servers, or all.
+fn answered_by_those<'f, 'a>(facts: &'f Facts<'a>, to: Option<&str>) -> Vec<&'f Op<'a>> {
+    let of_lock = |op: &Op| {
+        let is_busy = op.is("acquire") && op.failed() && op.answer("error") == "busy";
+        ["acquire", "extend", "release"].iter().any(|f| op.is(f)) && (op.ok() || is_busy)
+    };
+    match to {
+        Some("servers") => facts.ops.all.iter().filter(|op| of_lock(op)).collect(),
+        Some(host) => answered_by(facts, host),
+        None => {
+            let mut all = answered_by(facts, "storage");
+            all.extend(facts.ops.all.iter().filter(|op| of_lock(op)));
+            all
+        }
+    }
 }
 
 /// The processes of clients that were there when a fault struck their host.
