@@ -11,7 +11,7 @@ use crate::yard::{Yard, kill};
 
 /// The plan of these faults, with two clients and one server.
 fn plan(faults: &str) -> Plan {
-    let text = format!("summary = \"s\"\nttl = \"100ms\"\n{faults}");
+    let text = format!("summary = \"s\"\nttl = \"100ms\"\nlimit = \"5min\"\n{faults}");
     let scenario = Scenario::parse("my", "my.toml", &text).unwrap();
     let choice = Choice {
         lock: "a-lock",
