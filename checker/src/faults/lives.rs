@@ -91,7 +91,8 @@ impl Faults {
         self.links.hosts.get(host).map(|here| &here.starts)
     }
 
-    /// Whether a process whose first event came at `began` is one that the plan has, in a life that something had started.
+    /// Whether a process is a client of the plan, in its first life or in one that a fault or a healing had been asked to start
+    /// by its first event, at `began`.
     pub(crate) fn knows_process(&self, name: &str, began: u64) -> bool {
         let host = host_of(name);
         self.knows(host)

@@ -1,4 +1,5 @@
-//! The hazards that recorded stalls are, and a client's stay at a point.
+//! Stalls as hazards: the times in which clients and servers say that they stood still, and in which the run held a client
+//! at a point.
 
 use histories::{Deed, Effect, Hazard, host_of};
 

@@ -1,4 +1,4 @@
-//! Notices of an agent, as they come.
+//! A watch: a connection over which an agent tells what happens in its host, as it happens.
 
 use std::time::Duration;
 

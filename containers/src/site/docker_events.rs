@@ -88,7 +88,8 @@ pub(super) async fn look(ground: &Ground, hosts: &[Host], ends: &Ends) -> Result
     Ok(())
 }
 
-/// What somebody did to a container, if that shows and lasts. One that does not run is in no network, whoever ended it.
+/// What was done to a container, if Docker still shows it: it is paused, or off its network. A container that does not run
+/// is in no network anyway, so that nothing follows from that.
 pub(super) fn found_touched(
     found: &ContainerInspectResponse,
     network: &str,

@@ -16,27 +16,13 @@ use self::stage::{
     PATIENCE, expect_bounds, expect_servers, left_of, request, runtime_of, start, wait_until,
 };
 
-#[tokio::test]
-async fn redis_comes_up_steps_its_clock_and_is_gone_after_stop() {
-    let Some(()) = containers::docker_or_skip() else {
-        return;
-    };
-    let stage = start("redis", 2).await;
-    let site = stage.site;
-    expect_servers(&site, site.topology, true);
-    let names: Vec<&str> = site.hosts.iter().map(|host| host.name.as_str()).collect();
-    assert_eq!(names, ["s1", "storage", "c1", "c2"]);
-    assert!(
-        matches!(site.leader(), Err(Error::NoLeader { answers }) if answers.contains("has no leader"))
-    );
-
-    // What a host writes where all paths are the same is ours to read, and ours to remove.
+/// What a host writes where all paths are the same is ours to read. It sees its own folder and no other host's, nor their
+/// sockets.
+fn expect_own_folder_alone(site: &Site, out: &Path) {
     let host = site.host("c1").unwrap();
     let mut client = host.agent().unwrap();
-    let out = stage.shared.path().join("out");
     assert!(host.folder.starts_with(out.canonicalize().unwrap()));
     client.log_to(&host.folder.join("logs")).unwrap();
-    // It sees its own folder and no other host's, nor their sockets.
     let script = format!(
         "hostname; cd {} && ls; ls ..; ls {} /run/fencepost",
         host.folder.display(),
@@ -53,6 +39,23 @@ async fn redis_comes_up_steps_its_clock_and_is_gone_after_stop() {
         out.display()
     );
     wait_until("the client spoke", || log() == expected);
+}
+
+#[tokio::test]
+async fn redis_comes_up_steps_its_clock_and_is_gone_after_stop() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    let stage = start("redis", 2).await;
+    let site = stage.site;
+    expect_servers(&site, site.topology, true);
+    let names: Vec<&str> = site.hosts.iter().map(|host| host.name.as_str()).collect();
+    assert_eq!(names, ["s1", "storage", "c1", "c2"]);
+    assert!(
+        matches!(site.leader(), Err(Error::NoLeader { answers }) if answers.contains("has no leader"))
+    );
+
+    expect_own_folder_alone(&site, &stage.shared.path().join("out"));
     expect_bounds(&site);
 
     // A crashed server comes back empty under its own address, and its clock is still its own.

@@ -8,7 +8,7 @@ use containers::site::Site;
 
 use super::stage::{request, wait_until};
 
-/// How long it may take to be told on a site that came up all the same.
+/// How long after a site has come up what was done to it meanwhile may take to be known.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
 
 /// Stops the server as soon as there is one, long before it serves.
@@ -76,7 +76,7 @@ async fn a_container_that_is_taken_off_its_network_as_soon_as_it_is_there_is_tol
     assert!(told.starts_with(expected), "{told}");
 
     let told = told_of(&[CUT_OFF, &["network", "connect", "NET", "CONTAINER"]]).await;
-    // The start may have asked for its address in between.
+    // Between both blows the start may have looked for the container's address, and found none.
     let is_told = told.starts_with(expected) || told.contains("has no address in its network");
     assert!(is_told, "{told}");
 }

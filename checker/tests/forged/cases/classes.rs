@@ -2,27 +2,10 @@
 
 use serde_json::json;
 
-use super::tale::{Tale, tale};
+use super::tale::{Tale, outlived, tale};
 use crate::judge::faults::hazards_of;
 
 const BELIEF: &str = "exclusive-belief";
-
-/// `c1` acts until long after its validity, while `c2` has the lock; both were told of nothing.
-fn outlived(told: &str) -> Tale {
-    tale(&format!(
-        "101 c1 1 invoke acquire lock=L ttl_ms=100
-         102 c1 1 ok acquire validity=201
-         103 c1 2 invoke work grant=1
-         210 c2 20 invoke acquire lock=L ttl_ms=100
-         211 c2 20 ok acquire validity=310
-         400 c1 2 ok work
-         401 c1 3 invoke release lock=L grant=1
-         402 c1 3 fail release lost=true
-         300 c2 21 invoke release lock=L grant=20
-         301 c2 21 ok release
-         {told}"
-    ))
-}
 
 #[test]
 fn a_lease_that_was_outlived_with_nothing_to_explain_it_breaks_the_promise() {

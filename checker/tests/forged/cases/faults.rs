@@ -39,70 +39,28 @@ fn faults_of_one_trigger_strike_in_the_plan_s_order() {
 
 #[test]
 fn evidence_says_what_the_plan_asks_for() {
+    let only = json!({"states": {"only": "T"}});
+    let packets = json!({"packets": {"at_least": 1}});
+    let held = json!({"completed_meanwhile": {"equals": 0}});
+    let step = json!({"step": {"near": 3000, "within": 1500}});
+    let ended = json!({"ended": {}});
+    let pid = json!({"pid": {"differs_from": "before"}});
     for (asked, evidence, shows) in [
-        (
-            json!({"states": {"only": "T"}}),
-            json!({"states": "TT"}),
-            true,
-        ),
-        (
-            json!({"states": {"only": "T"}}),
-            json!({"states": "TS"}),
-            false,
-        ),
-        (
-            json!({"states": {"only": "T"}}),
-            json!({"states": ""}),
-            false,
-        ),
-        (
-            json!({"packets": {"at_least": 1}}),
-            json!({"packets": 1}),
-            true,
-        ),
-        (
-            json!({"packets": {"at_least": 1}}),
-            json!({"packets": 0}),
-            false,
-        ),
-        (json!({"packets": {"at_least": 1}}), json!({}), false),
-        (
-            json!({"completed_meanwhile": {"equals": 0}}),
-            json!({"completed_meanwhile": 0}),
-            true,
-        ),
-        (
-            json!({"completed_meanwhile": {"equals": 0}}),
-            json!({"completed_meanwhile": 1}),
-            false,
-        ),
-        (
-            json!({"step": {"near": 3000, "within": 1500}}),
-            json!({"step": 4500.0}),
-            true,
-        ),
-        (
-            json!({"step": {"near": 3000, "within": 1500}}),
-            json!({"step": 1499}),
-            false,
-        ),
-        (json!({"ended": {}}), json!({"ended": "signal_9"}), true),
-        (json!({"ended": {}}), json!({"ended": null}), false),
-        (
-            json!({"pid": {"differs_from": "before"}}),
-            json!({"pid": 2, "before": 1}),
-            true,
-        ),
-        (
-            json!({"pid": {"differs_from": "before"}}),
-            json!({"pid": 2, "before": 2}),
-            false,
-        ),
-        (
-            json!({"pid": {"differs_from": "before"}}),
-            json!({"pid": 2}),
-            false,
-        ),
+        (&only, json!({"states": "TT"}), true),
+        (&only, json!({"states": "TS"}), false),
+        (&only, json!({"states": ""}), false),
+        (&packets, json!({"packets": 1}), true),
+        (&packets, json!({"packets": 0}), false),
+        (&packets, json!({}), false),
+        (&held, json!({"completed_meanwhile": 0}), true),
+        (&held, json!({"completed_meanwhile": 1}), false),
+        (&step, json!({"step": 4500.0}), true),
+        (&step, json!({"step": 1499}), false),
+        (&ended, json!({"ended": "signal_9"}), true),
+        (&ended, json!({"ended": null}), false),
+        (&pid, json!({"pid": 2, "before": 1}), true),
+        (&pid, json!({"pid": 2, "before": 2}), false),
+        (&pid, json!({"pid": 2}), false),
     ] {
         let tale = planned(|fault| fault["shows"] = asked.clone())
             .events(|e| e["f"] == "inject", |e| e["evidence"] = evidence.clone());

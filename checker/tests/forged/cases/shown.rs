@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tale::{Tale, paused, planned, tale};
+use super::tale::{Tale, outlived, paused, planned, tale};
 use crate::honest::MS;
 
 const MUTEX: &str = "mutual-exclusion";
@@ -70,53 +70,29 @@ fn what_is_promised_all_the_same_is_broken_whether_it_is_shown_or_not() {
 
 #[test]
 fn a_client_that_acts_while_it_is_stopped_was_not() {
-    let outlived = |told: &str| {
-        tale(&format!(
-            "101 c1 1 invoke acquire lock=L ttl_ms=100
-             102 c1 1 ok acquire validity=201
-             103 c1 2 invoke work grant=1
-             210 c2 20 invoke acquire lock=L ttl_ms=100
-             211 c2 20 ok acquire validity=310
-             300 c2 21 invoke release lock=L grant=20
-             301 c2 21 ok release
-             400 c1 2 ok work
-             {told}"
-        ))
-        .fault("c1", "stops", 110, 395)
-        .says("exclusive-belief")
+    let stopped = |told: &str| {
+        let history = outlived(told).fault("c1", "stops", 110, 395);
+        history.says("exclusive-belief")
     };
-    assert_eq!(outlived(""), ("violated", "limit-shown"));
+    assert_eq!(stopped(""), ("violated", "limit-shown"));
     let acts = "200 c1 7 invoke held lock=L grant=1";
-    assert_eq!(outlived(acts), ("violated", "unspecified"));
+    assert_eq!(stopped(acts), ("violated", "unspecified"));
     // A stall of a moment explains nothing without it.
     let stalled = format!("{acts}\n398 c1 8 info stall stalled=1");
-    assert_eq!(outlived(&stalled), ("violated", "unspecified"));
+    assert_eq!(stopped(&stalled), ("violated", "unspecified"));
 }
 
 #[test]
 fn a_stall_that_the_record_contradicts_excuses_only_perhaps() {
-    let outlived = |stalled: &str| {
-        tale(&format!(
-            "101 c1 1 invoke acquire lock=L ttl_ms=100
-             102 c1 1 ok acquire validity=201
-             103 c1 2 invoke work grant=1
-             210 c2 20 invoke acquire lock=L ttl_ms=100
-             211 c2 20 ok acquire validity=310
-             300 c2 21 invoke release lock=L grant=20
-             301 c2 21 ok release
-             400 c1 2 ok work
-             {stalled}"
-        ))
-        .says("exclusive-belief")
-    };
-    let (limit, perhaps) = (("violated", "limit-shown"), ("violated", "unspecified"));
-    assert_eq!(outlived("395 c1 9 info stall stalled=285"), limit);
+    let class = |told: &str| outlived(told).says("exclusive-belief").1;
+    assert_eq!(class("395 c1 9 info stall stalled=285"), "limit-shown");
     let acts = "200 c1 7 invoke held lock=L grant=1\n395 c1 9 info stall stalled=285";
-    assert_eq!(outlived(acts), perhaps);
-    // Nothing had started that life, and nobody after his end is of this run.
-    assert_eq!(outlived("395 c1.2 9 info stall stalled=285"), perhaps);
+    assert_eq!(class(acts), "unspecified");
+    // Nothing had started that life.
+    assert_eq!(class("395 c1.2 9 info stall stalled=285"), "unspecified");
+    // Of who goes on after its end nothing is known at all.
     let undead = "90 c1 8 info exit error=exit\n395 c1 9 info stall stalled=285";
-    assert_eq!(outlived(undead).1, "unknown");
+    assert_eq!(class(undead), "unknown");
 }
 
 /// The two holds of [`stepped`], and the server killed and started again before the second or after it.

@@ -232,6 +232,23 @@ impl Tale {
     }
 }
 
+/// `c1` works until long after its lease, while `c2` has the lock, and neither is told of it.
+pub fn outlived(told: &str) -> Tale {
+    tale(&format!(
+        "101 c1 1 invoke acquire lock=L ttl_ms=100
+         102 c1 1 ok acquire validity=201
+         103 c1 2 invoke work grant=1
+         210 c2 20 invoke acquire lock=L ttl_ms=100
+         211 c2 20 ok acquire validity=310
+         400 c1 2 ok work
+         401 c1 3 invoke release lock=L grant=1
+         402 c1 3 fail release lost=true
+         300 c2 21 invoke release lock=L grant=20
+         301 c2 21 ok release
+         {told}"
+    ))
+}
+
 /// A run with a pause of `c1` that is as it should be.
 pub fn paused() -> Tale {
     let tale = tale(

@@ -28,11 +28,21 @@ fn waited(acquire: (&str, u64), read: f64, work: u64) -> Tale {
     .header(|header| header["plan"]["workload"]["work_ms"] = work.into())
 }
 
+/// Planned faults that wait for `c1` to be at a point under so manieth grant.
+fn waiting_at(points: &[(&str, u64)]) -> Value {
+    let waits = |(point, nth): &(&str, u64)| {
+        json!({
+            "fault": "nothing", "on": "c1", "does": [], "shows": {}, "until": {},
+            "when": {"trigger": "point", "client": "c1", "point": point, "nth_grant": nth},
+        })
+    };
+    points.iter().map(waits).collect()
+}
+
 #[test]
 fn the_time_at_a_point_is_no_doing_of_the_lock() {
-    let held =
-        |until: u64, planned: &[(&str, u64)], meanwhile: &str| {
-            tale(&format!(
+    let held = |until: u64, planned: &[(&str, u64)], meanwhile: &str| {
+        tale(&format!(
             "101 c1 1 invoke acquire lock=L ttl_ms=100
              102 c1 1 ok acquire validity=201
              103 c1 2 invoke work grant=1
@@ -47,20 +57,14 @@ fn the_time_at_a_point_is_no_doing_of_the_lock() {
              300 c2 21 invoke release lock=L grant=20
              301 c2 21 ok release"
         ))
-        .header(|header| {
-            let waits = |(point, nth): &(&str, u64)| json!({
-                "fault": "nothing", "on": "c1", "does": [], "shows": {}, "until": {},
-                "when": {"trigger": "point", "client": "c1", "point": point, "nth_grant": nth},
-            });
-            header["plan"]["faults"] = planned.iter().map(waits).collect();
-        })
+        .header(|header| header["plan"]["faults"] = waiting_at(planned))
         .says("exclusive-belief")
         .1
-        };
+    };
     let planned = [("before-write", 1)];
     assert_eq!(held(250, &planned, ""), "limit-shown");
     assert_eq!(held(106, &planned, ""), "broken");
-    // Nobody is held where no fault waits, and who is held does no work.
+    // The run holds a client only where a fault waits, and a client that is held does no work.
     for other in [&[][..], &[("after-read", 1)], &[("before-write", 2)]] {
         assert_eq!(held(250, other, ""), "unspecified", "{other:?}");
     }
