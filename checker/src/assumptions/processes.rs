@@ -142,9 +142,8 @@ fn other_lives(by_host: &ByHost<'_>, faults: &Faults, client: &str) -> Option<St
         ));
     }
     let of_itself = |(&life, process): (&u32, &&Process)| {
-        let before = (life as usize).checked_sub(2)?;
-        let start = starts.and_then(|starts| starts.get(before));
-        let is_odd = start.is_none_or(|start| process.first_event < start.asked);
+        let name = format!("{client}.{life}");
+        let is_odd = life > 1 && !faults.knows_process(&name, process.first_event);
         is_odd.then(|| format!("life {life} of {client} began, and nothing had started it"))
     };
     lives.iter().find_map(of_itself)

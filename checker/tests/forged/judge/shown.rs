@@ -202,16 +202,20 @@ pub fn answered_by<'f, 'a>(facts: &'f Facts<'a>, host: &str) -> Vec<&'f Op<'a>> 
         .collect();
     servers.sort();
     servers.dedup();
-    let answered: &[&str] = match host {
-        "storage" => &["read", "write"],
-        _ if servers == [host] => &["acquire", "extend", "release"],
-        _ => &[],
+    let is_answer: fn(&Op) -> bool = match host {
+        "storage" => |op| op.ok() && (op.is("read") || op.is("write")),
+        _ if servers == [host] => is_answer_of_the_lock,
+        _ => |_| false,
     };
     let all = facts.ops.all.iter();
-    // That another has the lock is an answer too.
-    let is_busy = |op: &Op| op.is("acquire") && op.failed() && op.answer("error") == "busy";
-    all.filter(|op| answered.iter().any(|f| op.is(f)) && (op.ok() || is_busy(op)))
-        .collect()
+    all.filter(|op| is_answer(op)).collect()
+}
+
+/// Whether the lock's servers answered: that another has the lock is an answer too.
+fn is_answer_of_the_lock(op: &Op) -> bool {
+    let is_busy = op.is("acquire") && op.failed() && op.answer("error") == "busy";
+    let is_asked = ["acquire", "extend", "release"].iter().any(|f| op.is(f));
+    is_asked && (op.ok() || is_busy)
 }
 
 /// Who is stopped does nothing at all, whose work is held no work, and a server that stands still or is down answers
@@ -280,16 +284,13 @@ fn comes_too_soon(facts: &Facts, strike: &Strike, time: Span) -> Vec<String> {
 
 /// What was answered by those to whom packets are held: the storage, the lock's only server, all servers, or all.
 fn answered_by_those<'f, 'a>(facts: &'f Facts<'a>, to: Option<&str>) -> Vec<&'f Op<'a>> {
-    let of_lock = |op: &Op| {
-        let is_busy = op.is("acquire") && op.failed() && op.answer("error") == "busy";
-        ["acquire", "extend", "release"].iter().any(|f| op.is(f)) && (op.ok() || is_busy)
-    };
+    let of_lock = || facts.ops.all.iter().filter(|op| is_answer_of_the_lock(op));
     match to {
-        Some("servers") => facts.ops.all.iter().filter(|op| of_lock(op)).collect(),
+        Some("servers") => of_lock().collect(),
         Some(host) => answered_by(facts, host),
         None => {
             let mut all = answered_by(facts, "storage");
-            all.extend(facts.ops.all.iter().filter(|op| of_lock(op)));
+            all.extend(of_lock());
             all
         }
     }
