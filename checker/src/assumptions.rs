@@ -68,6 +68,8 @@ pub(crate) enum Flaw {
     Untold,
     /// A client did something while it stood still, or did not wait when it was kept waiting.
     Awake,
+    /// A client wrote before its work had lasted as long as the plan makes it.
+    ShortWork,
 }
 
 /// The flaws that were found: of each kind the first, and how many there are.
@@ -103,6 +105,11 @@ impl Flaws {
                 .found
                 .iter()
                 .any(|&(flaw, ..)| flaw == Flaw::NotGranted)
+    }
+
+    /// Whether the work that was done is as long as the plan makes it, as far as the record tells.
+    pub(crate) fn leave_work_as_planned(&self) -> bool {
+        self.found.iter().all(|&(flaw, ..)| flaw != Flaw::ShortWork)
     }
 
     fn sentences(mut self) -> impl Iterator<Item = String> {

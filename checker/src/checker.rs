@@ -8,7 +8,7 @@ use crate::assumptions::{self, Assumed};
 use crate::contract::{self, Class, Contract, Said};
 use crate::error::{CheckError, Error, UnknownProperty};
 use crate::grants::{Grants, end_grants};
-use crate::hazards::{Excuse, Hazards};
+use crate::hazards::{Excuse, Hazards, Observed};
 use crate::intake::{Intake, Open};
 use crate::names::NONE;
 use crate::operations::{Call, Process};
@@ -128,7 +128,11 @@ impl Checker {
         let storage = StorageOrder::new(&record, &mut flaws);
         plausible::note(&mut record, &storage, &self.plan, &mut flaws);
         let grants = Grants::new(&record);
-        let hazards = Hazards::new(&record, &faults, &self.plan, self.stalls_recorded);
+        let observed = Observed {
+            stalls_recorded: self.stalls_recorded,
+            work_as_planned: flaws.leave_work_as_planned(),
+        };
+        let hazards = Hazards::new(&record, &faults, &self.plan, observed);
         let undead = record.processes.iter().any(Process::outlives_its_death);
         let (lost_events, hidden_holds) = (flaws.lose_events(), flaws.hide_holds() || undead);
         let assumed = Assumed {

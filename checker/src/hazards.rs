@@ -9,6 +9,7 @@ mod on_hosts;
 mod several_servers;
 mod stalls;
 mod waits;
+mod work;
 
 use std::cell::OnceCell;
 
@@ -16,7 +17,7 @@ use histories::{Hazard, Plan, Promise, host_of};
 
 use self::on_hosts::OnHosts;
 use self::waits::{HeldUp, Lengths, Waits, covered};
-use crate::contract::{Contract, about_as_long_as, makes_late};
+use crate::contract::{Contract, makes_late};
 use crate::faults::{Faults, InForce};
 use crate::grants::{Cuts, Grants, acts_under_no_grant};
 use crate::names::NONE;
@@ -47,12 +48,20 @@ pub(crate) struct Disturbance {
     pub(crate) is_stall: bool,
 }
 
+/// What a history tells of its clients.
+#[derive(Clone, Copy)]
+pub(crate) struct Observed {
+    /// They recorded their stalls, so that one that is not recorded was none.
+    pub(crate) stalls_recorded: bool,
+    /// Nothing contradicts that their work took as long as the plan makes it.
+    pub(crate) work_as_planned: bool,
+}
+
 /// The hazards of a history.
 pub(crate) struct Hazards {
     pub(crate) windows: Vec<Window>,
     pub(crate) disturbances: OnHosts<Disturbance>,
-    /// Whether clients recorded their stalls, so that one that is not recorded was none.
-    stalls_recorded: bool,
+    observed: Observed,
     plan: Lengths,
     /// Made when something is violated that they may explain.
     waits: OnceCell<Waits>,
@@ -72,7 +81,7 @@ impl Hazards {
         record: &Record,
         faults: &Faults,
         plan: &Plan,
-        stalls_recorded: bool,
+        observed: Observed,
     ) -> Hazards {
         let in_force: Vec<InForce<'_>> = faults.in_force().collect();
         let mut windows: Vec<Window> = in_force.iter().flat_map(of_faults::windows).collect();
@@ -85,16 +94,14 @@ impl Hazards {
         windows.extend(stalls::of_hosts(record, faults));
         disturbances.extend(stalls::disturbances(record));
         windows.extend(ends_by_others(record, faults));
-        if about_as_long_as(plan.workload.work_ms, plan) {
-            windows.push(window(Hazard::WorkHeld, None, 0, NEVER));
-        }
+        windows.extend(work::windows(record, plan, observed.work_as_planned));
         windows.sort_by_key(|window| window.from);
         Hazards {
             windows,
             disturbances: OnHosts::new(disturbances, |here| {
                 (Some(here.host.clone()), here.from, here.until)
             }),
-            stalls_recorded,
+            observed,
             plan: Lengths {
                 ttl_ns: plan.ttl_ms.saturating_mul(1_000_000),
                 work_ns: plan.workload.work_ms.saturating_mul(1_000_000),
@@ -126,7 +133,7 @@ impl Hazards {
             let first = others.first_meeting(host, from, until);
             first.unwrap_or(NEVER)
         };
-        let perhaps = !self.stalls_recorded
+        let perhaps = !self.observed.stalls_recorded
             && excuse == Excuse::LimitOrUnspecified
             && contract.said(property, Hazard::ClientStopped).promise != Promise::Promised;
         let cut = |grant: u32| {
@@ -181,7 +188,7 @@ impl Hazards {
         let lifetime = (from, until.min(record.end));
         let waits = self.waits.get_or_init(|| Waits::of(record));
         let acquire = &record.acquires[grant as usize];
-        let mut about = waits.as_work(acquire, grant, lifetime, self.plan);
+        let mut about = waits.as_work(acquire, grant, lifetime, self.plan, self.observed);
         for window in late.meeting(host, lifetime.0, lifetime.1) {
             let (start, end) = (window.from.max(lifetime.0), window.until.min(lifetime.1));
             let held = |began, (start, end)| HeldUp {

@@ -4,8 +4,9 @@
 use histories::Plan;
 
 use crate::assumptions::{Flaw, Flaws};
+use crate::contract::about_as_long_as;
 use crate::names::{Map, NONE};
-use crate::operations::{Acquire, Extend, NEVER, Read, Record, Write};
+use crate::operations::{Acquire, Extend, NEVER, Read, Record, Work, Write};
 use crate::sentences;
 use crate::storage::StorageOrder;
 
@@ -15,6 +16,9 @@ pub(crate) const TOKEN: &str = "token";
 /// Notes all that does not fit, and marks the writes that are based on what their client cannot have read.
 pub(crate) fn note(record: &mut Record, storage: &StorageOrder, plan: &Plan, flaws: &mut Flaws) {
     note_untold(record, flaws);
+    if about_as_long_as(plan.workload.work_ms, plan) {
+        note_short_work(record, plan.workload.work_ms, flaws);
+    }
     note_tokens(record, plan.write_condition.as_deref(), flaws);
     note_endless(record, flaws);
     note_unread(record, storage, flaws);
@@ -110,6 +114,33 @@ fn note_untold(record: &Record, flaws: &mut Flaws) {
             flaws.note(Flaw::Baseless, || {
                 let write = sentences::write(record, write);
                 format!("{write} does not say what it was based on, and others do")
+            });
+        }
+    }
+}
+
+/// Notes work within which its client writes sooner than the plan has it: such work does not take as long as the plan says.
+fn note_short_work(record: &Record, work_ms: u64, flaws: &mut Flaws) {
+    let mut written = vec![Vec::new(); record.processes.len()];
+    for write in &record.writes {
+        written[write.call.process as usize].push(write.call.invoked);
+    }
+    for Work { call, .. } in &record.works {
+        let done = call
+            .invoked
+            .saturating_add(work_ms.saturating_mul(1_000_000));
+        let written = &written[call.process as usize];
+        let next = written.partition_point(|&at| at < call.invoked);
+        if written
+            .get(next)
+            .is_some_and(|&at| at < done.min(call.completed))
+        {
+            flaws.note(Flaw::ShortWork, || {
+                let process = record.names.text(call.process);
+                format!(
+                    "{process} writes within its work (op {}) before that has lasted the plan's {work_ms} ms",
+                    call.op
+                )
             });
         }
     }

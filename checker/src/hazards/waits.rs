@@ -2,6 +2,7 @@
 
 use histories::Hazard;
 
+use super::Observed;
 use crate::names::NONE;
 use crate::operations::{Acquire, Record};
 
@@ -55,6 +56,7 @@ impl Waits {
         grant: u32,
         lifetime: (u64, u64),
         plan: Lengths,
+        observed: Observed,
     ) -> Vec<HeldUp> {
         let (start, end) = (acquire.call.invoked, acquire.call.completed);
         let start = start.max(acquire.validity.saturating_sub(plan.ttl_ns));
@@ -65,7 +67,7 @@ impl Waits {
         let waits: Vec<HeldUp> = waits
             .map(|(start, end)| HeldUp {
                 hazard: Hazard::WorkHeld,
-                is_shown: true,
+                is_shown: observed.work_as_planned,
                 began: start,
                 start,
                 end,

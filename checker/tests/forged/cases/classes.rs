@@ -96,12 +96,44 @@ fn where_stalls_were_not_recorded_nobody_can_know() {
 }
 
 #[test]
-fn long_work_that_was_planned_is_held_all_the_time() {
+fn long_work_that_was_planned_is_held_while_it_lasts() {
     let long = |work: u64| {
         outlived("").header(|header| header["plan"]["workload"]["work_ms"] = work.into())
     };
     assert_eq!(long(80).says(BELIEF), ("violated", "limit-shown"));
     assert_eq!(long(79).says(BELIEF), ("violated", "broken"));
+}
+
+#[test]
+fn work_that_was_shorter_than_planned_excuses_nothing_for_certain() {
+    // It works from `began` to `ended`, and writes at 300: its lease ended at 201.
+    let worked = |began: u64, ended: u64| {
+        let tale = tale(&format!(
+            "101 c1 1 invoke acquire lock=L ttl_ms=100
+             102 c1 1 ok acquire validity=201
+             {began} c1 2 invoke work grant=1
+             {ended} c1 2 ok work
+             300 c1 3 invoke write grant=1 document=D value=v based_on=0
+             301 c1 3 ok write version=1
+             310 c1 4 invoke release lock=L grant=1
+             311 c1 4 fail release lost=true
+             210 c2 20 invoke acquire lock=L ttl_ms=100
+             211 c2 20 ok acquire validity=310
+             306 c2 21 invoke release lock=L grant=20
+             307 c2 21 ok release"
+        ))
+        .header(|header| header["plan"]["workload"]["work_ms"] = 100.into());
+        tale.says(BELIEF).1
+    };
+    assert_eq!(worked(200, 305), "limit-shown");
+    assert_eq!(worked(201, 305), "unspecified", "it writes too soon");
+    assert_eq!(worked(103, 300), "limit-shown");
+    assert_eq!(
+        worked(103, 118),
+        "broken",
+        "so short a time explains nothing"
+    );
+    assert_eq!(worked(315, 316), "broken", "it did not work by then");
 }
 
 /// The same, where beliefs are promised under long work too: waiting makes work long.

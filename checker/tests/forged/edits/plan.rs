@@ -1,9 +1,12 @@
 //! The plan and the contract.
 
+use rand::RngExt;
 use serde_json::{Value, json};
 
 use crate::contracts::HAZARDS;
-use crate::forger::{Draft, Edit};
+use crate::file::time;
+use crate::forger::{Draft, Edit, is_a};
+use crate::honest::MS;
 
 pub const EDITS: &[Edit] = &[
     Edit {
@@ -97,7 +100,11 @@ pub const EDITS: &[Edit] = &[
     },
     Edit {
         name: "work-as-long-as-the-lease",
-        apply: long_work,
+        apply: |d| work(d, 250),
+    },
+    Edit {
+        name: "work-just-longer-than-it-was",
+        apply: longer_work,
     },
     Edit {
         name: "no-contract",
@@ -193,9 +200,27 @@ fn no_faults(draft: &mut Draft) -> bool {
     plan(draft, "faults", json!([]))
 }
 
-fn long_work(draft: &mut Draft) -> bool {
-    draft.file.header["plan"]["workload"]["work_ms"] = 250.into();
+fn work(draft: &mut Draft, ms: u64) -> bool {
+    draft.file.header["plan"]["workload"]["work_ms"] = ms.into();
     true
+}
+
+/// The plan's work is as long as that of a write was, or a little longer; and its leases are of that length, or not.
+fn longer_work(draft: &mut Draft) -> bool {
+    let Some(write) = draft.pick(|e| is_a(e, "write", "invoke")) else {
+        return false;
+    };
+    let (before, write) = draft.file.events.split_at(write);
+    let works = before.iter().rev();
+    let mut works = works.filter(|e| is_a(e, "work", "invoke"));
+    let Some(work_of_it) = works.find(|e| e["process"] == write[0]["process"]) else {
+        return false;
+    };
+    let ms = time(&write[0]).saturating_sub(time(work_of_it)) / MS + draft.rng.random_range(0..2);
+    if draft.rng.random() {
+        draft.file.header["plan"]["ttl_ms"] = (ms + 1).into();
+    }
+    work(draft, ms)
 }
 
 fn clauses(draft: &mut Draft) -> &mut Vec<Value> {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Facts;
-use super::assumptions::fits::{contradicts, is_of_this_run_and_alive};
+use super::assumptions::fits::{contradicts, is_of_this_run_and_alive, works_as_planned};
 use super::faults::{Strike, hazards_of, step_back};
 use super::history::{FOREVER, History, host_of, is_client, is_server, number, text};
 use super::lives::{ends_by_others, events_of};
@@ -50,14 +50,7 @@ pub fn in_force(facts: &Facts) -> Vec<Hazard> {
             .filter_map(end_by_others),
     );
     if work_is_long(facts.history) {
-        all.push(Hazard {
-            name: "work-held",
-            host: None,
-            time: span(0, FOREVER),
-            until_healed: span(0, FOREVER),
-            is_stall: false,
-            is_shown: true,
-        });
+        all.extend(long_work(facts));
     }
     all
 }
@@ -83,6 +76,25 @@ fn hazards_of_strike(strike: &Strike, host: &str, is_shown: bool, all: &mut Vec<
             push("server-restarted", span(start, FOREVER), span(start, end));
         }
     }
+}
+
+/// The work of clients, which the plan makes long.
+fn long_work<'f>(facts: &'f Facts) -> impl Iterator<Item = Hazard> + 'f {
+    let works = facts
+        .ops
+        .with("work")
+        .filter(|work| is_client(work.process));
+    works.map(|work| {
+        let time = span(work.start, work.end.unwrap_or(FOREVER));
+        Hazard {
+            name: "work-held",
+            host: Some(host_of(work.process).to_owned()),
+            time,
+            until_healed: time,
+            is_stall: false,
+            is_shown: works_as_planned(facts),
+        }
+    })
 }
 
 /// Who ends something on a host may do more there, of which no contract speaks.
@@ -233,7 +245,9 @@ pub fn work_is_long(history: &History) -> bool {
 
 /// How long the plan makes work, in nanoseconds.
 pub fn planned_work(history: &History) -> u64 {
-    number(&history.plan()["workload"], "work_ms").unwrap_or(0) * 1_000_000
+    number(&history.plan()["workload"], "work_ms")
+        .unwrap_or(0)
+        .saturating_mul(1_000_000)
 }
 
 /// Whether this is four fifths of the TTL or more.

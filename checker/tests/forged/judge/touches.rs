@@ -1,6 +1,7 @@
 //! Which hazards touch whom.
 
 use super::Facts;
+use super::assumptions::fits::works_as_planned;
 use super::beliefs::{Party, own_acquire};
 use super::hazards::{HOLDS_UP, Hazard, is_about_as_long_as_the_lease, planned_work};
 use super::history::{FOREVER, host_of, is_server};
@@ -83,6 +84,7 @@ fn in_force_on(facts: &Facts, party: &Party, hazard: &Hazard) -> Vec<Hazard> {
 /// Waiting holds work that is about as long as the lease with it, for as long as the waiting is.
 fn held_by_waits(facts: &Facts, party: &Party) -> Vec<Hazard> {
     let waits = waits(facts, party);
+    let is_shown = works_as_planned(facts);
     let waited: u64 = waits.iter().map(|wait| wait.length()).sum();
     let work = planned_work(facts.history).saturating_add(waited);
     if !is_about_as_long_as_the_lease(facts.history, work) {
@@ -94,7 +96,7 @@ fn held_by_waits(facts: &Facts, party: &Party) -> Vec<Hazard> {
         time,
         until_healed: time,
         is_stall: false,
-        is_shown: true,
+        is_shown,
     };
     waits.into_iter().map(held).collect()
 }

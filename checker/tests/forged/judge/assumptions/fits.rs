@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::Facts;
 use super::super::beliefs::own_acquire;
 use super::super::grants::Grant;
-use super::super::hazards::is_on_the_storage;
+use super::super::hazards::{is_on_the_storage, planned_work, work_is_long};
 use super::super::history::{History, has_lock, host_of, is_client, number, text};
 use super::super::lives::{began, events_of, life, starts};
 use super::super::operations::Op;
@@ -49,6 +49,9 @@ pub(super) fn check(facts: &Facts, failures: &mut Failures) {
     rows_are_of_a_reading(facts, failures);
     no_other_condition(facts, failures);
     stalls_fit_what_was_done(facts, failures);
+    failures.unless(works_as_planned(facts), || {
+        "somebody writes sooner than the plan's work is done".to_owned()
+    });
     all_have_tokens_or_none(facts, failures);
     leases_are_the_plans(facts, failures);
 }
@@ -320,6 +323,21 @@ fn had_asked_the_storage(facts: &Facts, stall: &Value, failures: &mut Failures) 
     failures.unless(facts.ops.of_clients().any(is_in_flight), || {
         format!("{process} was not waiting for the storage")
     });
+}
+
+/// Whether work that the plan makes long is: nobody writes within it before it has lasted that long.
+pub fn works_as_planned(facts: &Facts) -> bool {
+    let planned = planned_work(facts.history);
+    !work_is_long(facts.history)
+        || facts.ops.with("work").all(|work| {
+            let done = work.start.saturating_add(planned);
+            let until = done.min(work.end.unwrap_or(done));
+            let is_within = |write: &Op| (work.start..until).contains(&write.start);
+            !facts
+                .ops
+                .with("write")
+                .any(|write| write.process == work.process && is_within(write))
+        })
 }
 
 /// Leases are of the plan's length, and whoever asked for one or has one knows until when.
