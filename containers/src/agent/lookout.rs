@@ -1,5 +1,5 @@
-//! The lookout: a thread that sees what no system call tells. The host stood still, or somebody else stopped one of its
-//! processes, or let one go on that this agent had stopped.
+//! The lookout: a thread that sees what no system call tells. The host stood still; or somebody else laid hands on one of its
+//! processes: stopped it, let it go on where this agent had stopped it, or did what it says itself in its output.
 
 use std::io;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::board::Board;
-use super::processes::Processes;
-use super::protocol::{Lookout, Notice};
+use super::processes::{Left, Processes};
+use super::protocol::{Lookout, Notice, Touch};
 use super::session::Shared;
 use super::{Heartbeat, STACK, monotonic_ns, proc};
 
@@ -55,22 +55,34 @@ fn beat_and_look(shared: &Shared, gone: &AtomicBool) {
     }
 }
 
-/// Whether somebody else has stopped a process, or let one go on, which is told then.
+/// Whether somebody else has laid hands on a process, which is told then.
 fn tell_of_a_touch(processes: &Processes, board: &Board) -> bool {
     let left = processes.left();
-    let mut touched = left
+    let touched = left
         .iter()
-        .filter(|process| !does_as_meant(process.pid, process.stands));
-    // This agent may have touched it between the two looks.
-    let touched = touched.find(|process| processes.left().contains(process));
-    if let Some(process) = touched {
+        .find_map(|process| Some((process, touch_of(processes, process)?)));
+    if let Some((process, touch)) = &touched {
         board.tell(Notice::Touched {
             process: process.name.clone(),
             at_ns: monotonic_ns(),
-            stopped: !process.stands,
+            touch: touch.clone(),
         });
     }
     touched.is_some()
+}
+
+fn touch_of(processes: &Processes, process: &Left) -> Option<Touch> {
+    if let Some(line) = processes.logs.alarm(&process.name) {
+        return Some(Touch::Alarm(line));
+    }
+    let touch = match process.stands {
+        true => Touch::Proceeds,
+        false => Touch::Stopped,
+    };
+    // This agent may have touched it between the two looks.
+    let is_touched =
+        !does_as_meant(process.pid, process.stands) && processes.left().contains(process);
+    is_touched.then_some(touch)
 }
 
 /// Whether a process and those started under it all stand still, by a signal or in a debugger, or else none of them does.

@@ -5,6 +5,7 @@
 //! the modules are what the agent is made of: blocking threads over the standard library and `nix`, so that it is small
 //! and nothing in it waits for anything else.
 
+mod alarm;
 mod board;
 mod connection;
 mod files;

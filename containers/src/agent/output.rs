@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
+use super::alarm::Alarm;
 use super::{STACK, files, lock};
 
 /// How much of the latest output is kept for whoever asks.
@@ -57,6 +58,13 @@ impl Logs {
         Ok(())
     }
 
+    /// The line by which a process of this name has given the alarm.
+    pub fn alarm(&self, process: &str) -> Option<String> {
+        let log = Arc::clone(lock(&self.state).logs.get(process)?);
+        let sink = lock(&log.sink);
+        sink.alarm.heard().map(str::to_owned)
+    }
+
     /// The last whole lines that the processes of this name wrote.
     pub fn tail(&self, process: &str) -> Option<String> {
         let log = Arc::clone(lock(&self.state).logs.get(process)?);
@@ -90,9 +98,10 @@ pub struct Log {
 
 impl Log {
     /// The end of a new pipe into this log. What comes out of it is logged by a thread of its own, until nobody
-    /// holds the pipe any more.
-    pub fn intake(self: &Arc<Self>) -> io::Result<PipeWriter> {
+    /// holds the pipe any more. `alarms` are the phrases that count from now on.
+    pub fn intake(self: &Arc<Self>, alarms: &[String]) -> io::Result<PipeWriter> {
         let (reader, writer) = pipe()?;
+        lock(&self.sink).alarm = Alarm::new(alarms);
         let log = Arc::clone(self);
         thread::Builder::new()
             .stack_size(STACK)
@@ -123,12 +132,14 @@ struct Sink {
     early: Vec<u8>,
     /// What came last, a little more than [`TAIL`] of it.
     recent: Vec<u8>,
+    alarm: Alarm,
     /// How many bytes could not be kept.
     lost: usize,
 }
 
 impl Sink {
     fn take(&mut self, output: &[u8]) {
+        self.alarm.listen(output);
         self.recent.extend_from_slice(output);
         if self.recent.len() > 4 * TAIL {
             self.recent.drain(..self.recent.len() - TAIL);

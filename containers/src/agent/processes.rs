@@ -111,7 +111,7 @@ impl Processes {
             }
         };
         let log = self.logs.of(name);
-        let (stdout, stderr) = log.intake().and_then(twice).map_err(text)?;
+        let (stdout, stderr) = log.intake(&command.alarms).and_then(twice).map_err(text)?;
         let more = [
             (ENV_AGENT, self.socket.display().to_string()),
             (ENV_LIFE, life.to_string()),

@@ -106,6 +106,9 @@ pub struct Command {
     /// The user to run as, root if absent.
     #[serde(default)]
     pub user: Option<String>,
+    /// What its output says when somebody else has laid hands on it: any of these in a line is a [`Notice::Touched`].
+    #[serde(default)]
+    pub alarms: Vec<String>,
 }
 
 /// The signals that faults need.
@@ -239,10 +242,23 @@ pub struct Status {
 pub enum Lookout {
     /// Nothing.
     None,
-    /// Processes that stand still or go on where they should not, so that there is a [`Notice::Touched`].
+    /// Processes that stand still or go on where they should not, or give the alarm, so that there is a
+    /// [`Notice::Touched`].
     Stops,
     /// These, and the host's own heartbeat, so that there are [`Notice::Stalled`] too.
     StopsAndStalls,
+}
+
+/// What somebody else did to a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Touch {
+    /// It was stopped.
+    Stopped,
+    /// It goes on, though this agent has stopped it.
+    Proceeds,
+    /// It says so itself, in this line of its output.
+    Alarm(String),
 }
 
 /// What an agent tells whoever watches.
@@ -280,14 +296,14 @@ pub enum Notice {
         /// ended by itself or was killed from outside, be its host the target of a planned fault or not.
         asked: bool,
     },
-    /// A process, or one that it has started, was stopped or let go on, and not by this agent. It is told once.
+    /// Somebody else than this agent laid hands on a process, or on one that it has started. It is told once.
     Touched {
         /// Its name.
         process: String,
         /// When that was seen.
         at_ns: u64,
-        /// Whether it was stopped; else it goes on, though this agent has stopped it.
-        stopped: bool,
+        /// What was done to it.
+        touch: Touch,
     },
     /// The agent's heartbeat came late: the host stood still, or was starved.
     Stalled {

@@ -23,6 +23,12 @@ const TEMPLATE: &str = "/usr/lib/fencepost/postgres-template";
 /// The server's data directory in its host.
 const DATA: &str = "/data/postgres";
 
+/// What its log says when somebody has ended a session or a statement by hand, which nothing here does.
+const ALARMS: [&str; 2] = [
+    "due to administrator command",
+    "canceling statement due to user request",
+];
+
 /// How long the copy of the template may take; 0.1 s is usual.
 const COPY_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -49,6 +55,7 @@ impl Service for Postgres {
         let mut server = command(&["postgres", "-D", DATA, "-c", ends]);
         server.env = clock::environment();
         server.user = Some(USER.to_owned());
+        server.alarms = ALARMS.map(str::to_owned).to_vec();
         agent.start(SERVER, server)?;
         Ok(())
     }

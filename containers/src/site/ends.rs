@@ -12,7 +12,7 @@ use tokio::sync::watch;
 
 use super::Host;
 use crate::Error;
-use crate::agent::protocol::{Lookout, Notice};
+use crate::agent::protocol::{Lookout, Notice, Touch};
 use crate::agent::{AgentError, Watch, monotonic_ns};
 
 /// How long an agent may be silent, which tells each second that it is there. A watcher waits for it twice: the first time
@@ -148,11 +148,14 @@ impl Ends {
             Notice::Touched {
                 process,
                 at_ns,
-                stopped,
+                touch,
             } if process == watched => {
-                let how = match stopped {
-                    true => format!("somebody has stopped its {process}"),
-                    false => format!("somebody has let its {process} go on"),
+                let how = match touch {
+                    Touch::Stopped => format!("somebody has stopped its {process}"),
+                    Touch::Proceeds => format!("somebody has let its {process} go on"),
+                    Touch::Alarm(line) => {
+                        format!("somebody has laid hands on its {process}, which says {line:?}")
+                    }
                 };
                 self.add_touched(host, at_ns, how);
             }
@@ -290,7 +293,7 @@ mod tests {
         let stopped = |process: &str| Notice::Touched {
             process: process.to_owned(),
             at_ns: 5,
-            stopped: true,
+            touch: Touch::Stopped,
         };
         ends.note("s1", "server", stopped("delay-1"));
         assert_eq!(ends.unasked(), None);

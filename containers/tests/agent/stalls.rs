@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use containers::agent::protocol::{Lookout, Notice, Signal};
+use containers::agent::protocol::{Lookout, Notice, Signal, Touch};
 use containers::agent::{ALIVE_EVERY, AgentError, Watch};
 
-use crate::host::{Host, PATIENCE, command, scheduling, wait_until};
+use crate::host::{Host, PATIENCE, command, scheduling, shell, wait_until};
 
 /// The name of the thread that beats.
 const HEARTBEAT: &str = "heartbeat";
@@ -109,10 +109,24 @@ fn who_stops_a_process_or_lets_it_go_on_from_outside_is_told_and_the_agent_itsel
         watch.next(Duration::from_millis(500)).unwrap()
     };
     let (stop, proceed) = (Signal::Stop, Signal::Continue);
-    let is_told = |notice: Option<Notice>, was_stopped: bool| matches!(notice, Some(Notice::Touched { stopped, .. }) if stopped == was_stopped);
-    assert!(is_told(touched(&[], Some("-STOP")), true));
-    assert!(is_told(touched(&[stop], Some("-CONT")), false));
-    assert!(is_told(touched(&[stop, proceed], Some("-STOP")), true));
+    let is_told = |notice: Option<Notice>, by: Touch| matches!(notice, Some(Notice::Touched { touch, .. }) if touch == by);
+    assert!(is_told(touched(&[], Some("-STOP")), Touch::Stopped));
+    assert!(is_told(touched(&[stop], Some("-CONT")), Touch::Proceeds));
+    assert!(is_told(
+        touched(&[stop, proceed], Some("-STOP")),
+        Touch::Stopped
+    ));
     assert_eq!(touched(&[stop], None), None);
     assert_eq!(touched(&[stop, proceed], None), None);
+}
+
+#[test]
+fn a_process_whose_output_is_the_alarm_is_told_with_that_line() {
+    let host = Host::start();
+    let mut server = shell("echo started; sleep 0.1; echo ended by hand >&2; sleep 60");
+    server.alarms = vec!["by hand".to_owned()];
+    let mut watch = host.agent().watch_and_look_out(Lookout::Stops).unwrap();
+    host.agent().start("server", server).unwrap();
+    let by = Touch::Alarm("ended by hand".to_owned());
+    assert!(matches!(next(&mut watch), Notice::Touched { touch, .. } if touch == by));
 }

@@ -17,6 +17,8 @@ pub enum Blow {
     Asked,
     /// SIGKILL to one of the processes that its server has started.
     Child,
+    /// The sessions of its clients ended, by the Postgres server's own command.
+    Sessions,
     /// SIGSTOP to its server or client.
     Stop,
     /// SIGSTOP to one of the processes that its server has started.
@@ -62,6 +64,12 @@ pub fn strike(container: &str, host: &str, blow: Blow) -> bool {
                 _ => format!("kill -{signal} {pid}"),
             };
             docker(&["exec", container, "sh", "-c", &command]);
+        }
+        Blow::Sessions => {
+            let terminate = "select pg_terminate_backend(pid) from pg_stat_activity \
+                             where backend_type = 'client backend' and pid <> pg_backend_pid()";
+            let psql = ["psql", "-h", "127.0.0.1", "-U", "postgres", "-c", terminate];
+            docker(&[&["exec", container][..], &psql].concat());
         }
         Blow::Agent => {
             let pid = docker(&["inspect", "--format", "{{.State.Pid}}", container]);

@@ -103,6 +103,17 @@ fn a_server_that_is_told_to_end_or_loses_a_process_ends_the_run() {
 }
 
 #[test]
+fn sessions_of_postgres_that_somebody_ends_end_the_run() {
+    let Some(()) = containers::docker_or_skip() else {
+        return;
+    };
+    for host in ["s1", "storage"] {
+        let how = "somebody has laid hands on its server, which says ";
+        expect_the_end_of("postgres-lease", host, Blow::Sessions, how);
+    }
+}
+
+#[test]
 fn a_client_that_is_killed_ends_the_run_though_the_plan_kills_it_later() {
     let Some(()) = containers::docker_or_skip() else {
         return;
