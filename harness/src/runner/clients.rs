@@ -10,7 +10,7 @@ use containers::site::{End, Ended, Ends, Host, Stall};
 use histories::{Event, Function, Kind};
 
 use crate::client::{CLIENT, EXIT_OP, process_name};
-use crate::exit::Exit;
+use crate::exit::{Exit, Unavailable};
 
 /// How long an ended client's notice may take to come.
 const NOTICE_WITHIN: Duration = Duration::from_millis(200);
@@ -197,8 +197,8 @@ fn is_explained(end: &End) -> bool {
 }
 
 /// The error of an end that nothing in the plan explains, in short.
-fn ended(end: &End) -> anyhow::Error {
-    by_itself(end).unwrap_or_else(|| anyhow!("host {} ended", end.host))
+pub fn ended(end: &End) -> anyhow::Error {
+    by_itself(end).unwrap_or_else(|| Unavailable(format!("host {} ended", end.host)).into())
 }
 
 /// The error of a client that was not ended from outside. Its exit status says whether it had no room to write down what
@@ -263,5 +263,6 @@ mod tests {
             ..end("exit 1", false)
         };
         assert!(by_itself(&server).is_none());
+        assert_eq!(of_error(&ended(&server)), Exit::Unavailable);
     }
 }

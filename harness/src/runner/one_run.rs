@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use containers::agent::protocol::Command;
 use containers::agent::{Heartbeat, monotonic_ns};
 use containers::site::{End, Ends, Host, Site};
@@ -15,7 +15,7 @@ use histories::{Event, FORMAT_VERSION, Function, Header, Kind, Plan, STORAGE};
 use nemesis::Nemesis;
 
 use super::Stop;
-use super::clients::{Client, Clients, by_itself};
+use super::clients::{Client, Clients, by_itself, ended};
 use super::directory::RunDirectory;
 use super::ended::host_ended;
 use super::recorder::Recorder;
@@ -97,8 +97,8 @@ impl Run<'_> {
             Err(_) => Ok(()),
         };
         let ran = self.explained(acted.and(logged), &directory).await;
-        // An end that came last is told by `ran`; here it has to get into the history.
-        let taken_in = clients.take_in();
+        // One that came last has to get into the history, and may be known only by now.
+        let taken_in = self.explained(clients.take_in(), &directory).await;
         recorder.finish()?;
         histories::seal(directory.history())?;
         directory.finish(&self.site.hosts)?;
@@ -117,7 +117,7 @@ impl Run<'_> {
     async fn unless_ended<T>(&self, part: impl Future<Output = Result<T>>) -> Result<T> {
         tokio::select! {
             outcome = part => outcome,
-            end = self.site.ends.await_unasked() => Err(anyhow!("host {} ended", end.host)),
+            end = self.site.ends.await_unasked() => Err(ended(&end)),
         }
     }
 
