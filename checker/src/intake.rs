@@ -162,6 +162,9 @@ impl Intake {
             let process = self.process(event);
             let state = &mut self.record.processes[process as usize];
             state.exits.push(event.t);
+            if how != "exit 0" {
+                state.killed.get_or_insert(event.t);
+            }
             if how != "exit 0" && !how.ends_with(AS_ASKED) {
                 state.odd_exit.get_or_insert((event.t, how));
             }

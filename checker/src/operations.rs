@@ -360,6 +360,8 @@ pub(crate) struct Process {
     pub(crate) waits: Vec<Stall>,
     /// When it ended, in order; a name that is used again ends again.
     pub(crate) exits: Vec<u64>,
+    /// The first of them that was no end of its own.
+    pub(crate) killed: Option<u64>,
     /// The first of them that the run did not ask for, as far as that tells: when, and how.
     pub(crate) odd_exit: Option<(u64, String)>,
     /// What crashed it; known when all events are.
@@ -386,6 +388,7 @@ impl Process {
             stalls: Vec::new(),
             waits: Vec::new(),
             exits: Vec::new(),
+            killed: None,
             odd_exit: None,
             crashes: Crashes::default(),
             unclear: Vec::new(),
@@ -406,6 +409,13 @@ impl Process {
     pub(crate) fn first_death(&self) -> Option<u64> {
         let crash = self.crashes.first().map(|crash| crash.invoked);
         self.exits.iter().copied().chain(crash).min()
+    }
+
+    /// The time from its last deed until it had been killed for certain: had it stood still by then, it could not say so.
+    pub(crate) fn silent_until_killed(&self) -> Option<(u64, u64)> {
+        let crashed = self.crashes.first_done();
+        let killed = self.killed.into_iter().chain(crashed).min()?;
+        (self.last_deed < killed).then_some((self.last_deed, killed))
     }
 
     /// Whether it did anything after it had died: then one of the two did not happen, and nobody knows which.

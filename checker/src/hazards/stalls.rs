@@ -1,12 +1,12 @@
 //! Stalls as hazards: the times in which clients and servers say that they stood still, and in which the run held a client
 //! at a point.
 
-use histories::{Deed, Effect, Hazard, host_of};
+use histories::{Deed, Effect, Hazard, Role, host_of};
 
 use super::{Disturbance, Window, disturbance, stall};
 use crate::contract::hazards_of;
 use crate::faults::Faults;
-use crate::operations::{HostStall, Record, Stall};
+use crate::operations::{HostStall, Process, Record, Stall};
 
 /// The stalls of clients, and the times in which the storage kept them waiting. What is told of one that the plan does not
 /// have, or that goes on after its death, is not shown.
@@ -24,8 +24,19 @@ pub(super) fn of_clients(record: &Record, faults: &Faults) -> Vec<Window> {
         };
         told(Hazard::ClientStopped, &process.stalls);
         told(Hazard::WriteHeld, &process.waits);
+        windows.extend(untold(host_of(name), process));
     }
     windows
+}
+
+/// A client that was killed may have stood still before, and could not say so.
+fn untold(host: &str, process: &Process) -> Option<Window> {
+    let is_client = Role::of(host) == Some(Role::Client);
+    let (from, until) = process.silent_until_killed().filter(|_| is_client)?;
+    Some(Window {
+        is_shown: false,
+        ..stall(Hazard::ClientStopped, Some(host), from, until)
+    })
 }
 
 /// The stalls of servers and of the storage. Who answers meanwhile does not stand still.

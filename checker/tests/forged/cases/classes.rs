@@ -96,6 +96,29 @@ fn where_stalls_were_not_recorded_nobody_can_know() {
 }
 
 #[test]
+fn who_was_killed_may_have_stood_still_before() {
+    let ended = |how: &str, last: u64| {
+        let tale = tale(&format!(
+            "101 c1 1 invoke acquire lock=L ttl_ms=100
+             102 c1 1 ok acquire validity=201
+             {last} c1 2 invoke held lock=L grant=1
+             400 c1 0 info exit error={how}
+             210 c2 20 invoke acquire lock=L ttl_ms=100
+             211 c2 20 ok acquire validity=310
+             300 c2 21 invoke release lock=L grant=20
+             301 c2 21 ok release"
+        ));
+        tale.says(BELIEF)
+    };
+    let killed = "\"signal\\u00209,\\u0020as\\u0020asked\"";
+    assert_eq!(ended(killed, 103), ("violated", "unspecified"));
+    assert_eq!(ended(killed, 209), ("violated", "unspecified"));
+    assert_eq!(ended(killed, 212), ("violated", "broken"), "it had begun by then");
+    let well = "\"exit\\u00200\"";
+    assert_eq!(ended(well, 103), ("violated", "broken"));
+}
+
+#[test]
 fn long_work_that_was_planned_is_held_while_it_lasts() {
     let long = |work: u64| {
         outlived("").header(|header| header["plan"]["workload"]["work_ms"] = work.into())

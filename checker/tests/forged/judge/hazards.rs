@@ -6,7 +6,7 @@ use super::Facts;
 use super::assumptions::fits::{contradicts, is_of_this_run_and_alive, works_as_planned};
 use super::faults::{Strike, hazards_of, step_back};
 use super::history::{FOREVER, History, host_of, is_client, is_server, number, text};
-use super::lives::{ends_by_others, events_of};
+use super::lives::{ends_by_others, events_of, kills, processes};
 use super::operations::Op;
 use super::shown::{is_shown, is_work};
 use super::spans::{Span, common, span};
@@ -43,6 +43,11 @@ pub fn in_force(facts: &Facts) -> Vec<Hazard> {
     }
     all.extend(stalls(facts));
     all.extend(held_at_points(facts));
+    all.extend(
+        processes(facts.history)
+            .into_iter()
+            .filter_map(|process| silent_until_killed(facts, process)),
+    );
     all.extend(of_several_servers(facts));
     all.extend(
         ends_by_others(facts.history, &facts.strikes)
@@ -94,6 +99,31 @@ fn long_work<'f>(facts: &'f Facts) -> impl Iterator<Item = Hazard> + 'f {
             is_stall: false,
             is_shown: works_as_planned(facts),
         }
+    })
+}
+
+/// A client that was killed may have stood still from its last event on.
+fn silent_until_killed(facts: &Facts, process: &str) -> Option<Hazard> {
+    let (exits, deeds): (Vec<&Value>, Vec<&Value>) =
+        events_of(facts.history, process).partition(|event| text(event, "f") == Some("exit"));
+    let last = deeds.iter().filter_map(|event| number(event, "t")).max()?;
+    let ends = exits
+        .iter()
+        .filter(|exit| text(exit, "error") != Some("exit 0"))
+        .filter_map(|exit| number(exit, "t"));
+    let struck = facts
+        .strikes
+        .iter()
+        .filter(|strike| kills(facts.history, strike, process))
+        .map(|strike| strike.inject.end.unwrap_or(FOREVER));
+    let time = span(last, ends.chain(struck).min()?);
+    (is_client(process) && last < time.to).then(|| Hazard {
+        name: "client-stopped",
+        host: Some(host_of(process).to_owned()),
+        time,
+        until_healed: time,
+        is_stall: true,
+        is_shown: false,
     })
 }
 
