@@ -68,6 +68,8 @@ pub(crate) enum Flaw {
     Untold,
     /// A client did something while it stood still, or did not wait when it was kept waiting.
     Awake,
+    /// The storage rejected a write for which it had no reason.
+    Unprovoked,
     /// A client wrote before its work had lasted as long as the plan makes it.
     ShortWork,
 }
@@ -105,11 +107,6 @@ impl Flaws {
                 .found
                 .iter()
                 .any(|&(flaw, ..)| flaw == Flaw::NotGranted)
-    }
-
-    /// Whether the work that was done is as long as the plan makes it, as far as the record tells.
-    pub(crate) fn leave_work_as_planned(&self) -> bool {
-        self.found.iter().all(|&(flaw, ..)| flaw != Flaw::ShortWork)
     }
 
     fn sentences(mut self) -> impl Iterator<Item = String> {
@@ -220,7 +217,7 @@ fn unread_log(assumed: &Assumed<'_>) -> Option<String> {
     ))
 }
 
-/// Whether no two clients competed for the lock: nothing was contended then, and so nothing was shown.
+/// A lock that was asked for and for which no two clients competed: nothing was contended then, and so nothing was shown.
 fn uncontended(assumed: &Assumed<'_>) -> Option<String> {
     if assumed.plan.lock.is_empty() {
         return None;
@@ -253,10 +250,16 @@ fn uncontended(assumed: &Assumed<'_>) -> Option<String> {
         held.filter(|hold| hold.lock == acquire.lock && hold.end > acquire.call.invoked)
             .any(|hold| host_of(record.names.text(hold.process)) != client(acquire))
     };
-    let mut asked = asked;
-    (!asked.any(competes)).then(|| {
-        "no client asked for the lock while another held it: nothing was contended".to_owned()
-    })
+    let mut contended = vec![false; record.locks.len()];
+    for acquire in asked {
+        let lock = acquire.lock as usize;
+        contended[lock] = contended[lock] || competes(acquire);
+    }
+    let uncontended = contended.iter().position(|contended| !contended)?;
+    Some(format!(
+        "no client asked for {} while another held it: nothing was contended",
+        sentences::lock(record, uncontended as u32)
+    ))
 }
 
 /// So many holds before the end of a wait are looked at for one of another client.

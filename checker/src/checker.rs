@@ -8,7 +8,7 @@ use crate::assumptions::{self, Assumed};
 use crate::contract::{self, Class, Contract, Said};
 use crate::error::{CheckError, Error, UnknownProperty};
 use crate::grants::{Grants, end_grants};
-use crate::hazards::{Excuse, Hazards, Observed};
+use crate::hazards::{Excuse, Hazards};
 use crate::intake::{Intake, Open};
 use crate::names::NONE;
 use crate::operations::{Call, Process};
@@ -72,6 +72,8 @@ pub struct Checker {
     plan: Plan,
     contract: Contract,
     stalls_recorded: bool,
+    /// Whether the plan says by what its storage rejects writes.
+    states_condition: bool,
     options: Options,
     intake: Intake,
     /// Whether the events had to be put in order first.
@@ -94,6 +96,7 @@ impl Checker {
                 let short = ms.saturating_mul(5) <= header.plan.ttl_ms;
                 ms > 0 && short
             }),
+            states_condition: header.fencepost >= 2,
             options,
             intake: Intake::new(header),
             is_unordered: false,
@@ -126,13 +129,15 @@ impl Checker {
         record.other_unknown += open.values().filter(without_completion).count() as u64;
         end_grants(&mut record, &faults, complete);
         let storage = StorageOrder::new(&record, &mut flaws);
-        plausible::note(&mut record, &storage, &self.plan, &mut flaws);
-        let grants = Grants::new(&record);
-        let observed = Observed {
-            stalls_recorded: self.stalls_recorded,
-            work_as_planned: flaws.leave_work_as_planned(),
-        };
-        let hazards = Hazards::new(&record, &faults, &self.plan, observed);
+        plausible::note(
+            &mut record,
+            &storage,
+            &self.plan,
+            self.states_condition,
+            &mut flaws,
+        );
+        let grants = Grants::new(&record, self.plan.ttl_ms.saturating_mul(1_000_000));
+        let hazards = Hazards::new(&record, &faults, &self.plan, self.stalls_recorded);
         let undead = record.processes.iter().any(Process::outlives_its_death);
         let (lost_events, hidden_holds) = (flaws.lose_events(), flaws.hide_holds() || undead);
         let assumed = Assumed {

@@ -36,6 +36,8 @@ pub(crate) struct InForce<'a> {
     pub(crate) until: u64,
     /// When its healing began, if it did.
     pub(crate) heals_from: Option<u64>,
+    /// By host: when a client that it keeps from something did that again first, once its healing began.
+    pub(crate) acts_again: Vec<Option<u64>>,
     /// Whether the plan never heals it.
     pub(crate) stays: bool,
     /// Whether it was planned, has its evidence, and nothing contradicts it.
@@ -120,6 +122,7 @@ impl Faults {
                 from: act.invoked,
                 until: heal.map_or(NEVER, |heal| heal.completed),
                 heals_from: heal.map(|heal| heal.invoked),
+                acts_again: self.acts_again(at),
                 stays: self.lasts_to_the_end(act),
                 is_shown: self.doubt(at).is_none(),
             }

@@ -9,6 +9,7 @@ mod ends;
 use crate::names::NONE;
 use crate::operations::{Call, NEVER, Record};
 
+pub(crate) use beliefs::acted_on;
 pub(crate) use conflicts::{Conflict, Conflicts};
 pub(crate) use cuts::{Cuts, acts_under_no_grant};
 pub(crate) use ends::end_grants;
@@ -54,6 +55,8 @@ pub(crate) struct Grants {
     pub(crate) beliefs: Vec<Interval>,
     /// By acquire: until when it could be relied on, extensions included; [`NEVER`] without expiry.
     pub(crate) valid_until: Vec<u64>,
+    /// By acquire: until when a lease lives at least, whatever validity was told.
+    lives_until: Vec<u64>,
     /// By acquire: until when its client acted as the holder.
     pub(crate) believed_until: Vec<u64>,
     /// By acquire: an instant before which the service cannot have granted it, see [`began`].
@@ -61,8 +64,9 @@ pub(crate) struct Grants {
 }
 
 impl Grants {
-    pub(crate) fn new(record: &Record) -> Grants {
-        let holds = certain::holds(record);
+    /// `ttl_ns` is how long the plan's leases live.
+    pub(crate) fn new(record: &Record, ttl_ns: u64) -> Grants {
+        let holds = certain::holds(record, ttl_ns);
         let mut beliefs = beliefs::beliefs(record);
         let mut believed_until = vec![0; record.acquires.len()];
         for belief in beliefs.iter().filter(|belief| belief.grant != NONE) {
@@ -74,6 +78,7 @@ impl Grants {
             over_on_arrival: holds.over_on_arrival,
             beliefs,
             valid_until: holds.valid_until,
+            lives_until: holds.lives_until,
             believed_until,
             began: Vec::new(),
         };
@@ -91,8 +96,13 @@ impl Grants {
 
     /// Whether a grant was outlived: its client still acted as the holder when it could not be relied on any more.
     pub(crate) fn was_outlived(&self, grant: u32) -> bool {
+        self.believed_until[grant as usize] > self.relied_on_until(grant)
+    }
+
+    /// Until when a grant can be relied on: who tells too short a validity does not make its client late.
+    pub(crate) fn relied_on_until(&self, grant: u32) -> u64 {
         let grant = grant as usize;
-        self.believed_until[grant] > self.valid_until[grant]
+        self.valid_until[grant].max(self.lives_until[grant])
     }
 
     /// How many grants were outlived.

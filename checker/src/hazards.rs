@@ -8,6 +8,7 @@ mod of_faults;
 mod on_hosts;
 mod several_servers;
 mod stalls;
+mod unknown_writes;
 mod waits;
 mod work;
 
@@ -16,6 +17,7 @@ use std::cell::OnceCell;
 use histories::{Hazard, Plan, Promise, host_of};
 
 use self::on_hosts::OnHosts;
+use self::unknown_writes::UnknownWrites;
 use self::waits::{HeldUp, Lengths, Waits, covered};
 use crate::contract::{Contract, makes_late};
 use crate::faults::{Faults, InForce};
@@ -48,20 +50,12 @@ pub(crate) struct Disturbance {
     pub(crate) is_stall: bool,
 }
 
-/// What a history tells of its clients.
-#[derive(Clone, Copy)]
-pub(crate) struct Observed {
-    /// They recorded their stalls, so that one that is not recorded was none.
-    pub(crate) stalls_recorded: bool,
-    /// Nothing contradicts that their work took as long as the plan makes it.
-    pub(crate) work_as_planned: bool,
-}
-
 /// The hazards of a history.
 pub(crate) struct Hazards {
     pub(crate) windows: Vec<Window>,
     pub(crate) disturbances: OnHosts<Disturbance>,
-    observed: Observed,
+    /// Whether clients recorded their stalls, so that one that is not recorded was none.
+    stalls_recorded: bool,
     plan: Lengths,
     /// Made when something is violated that they may explain.
     waits: OnceCell<Waits>,
@@ -81,7 +75,7 @@ impl Hazards {
         record: &Record,
         faults: &Faults,
         plan: &Plan,
-        observed: Observed,
+        stalls_recorded: bool,
     ) -> Hazards {
         let in_force: Vec<InForce<'_>> = faults.in_force().collect();
         let mut windows: Vec<Window> = in_force.iter().flat_map(of_faults::windows).collect();
@@ -94,14 +88,14 @@ impl Hazards {
         windows.extend(stalls::of_hosts(record, faults));
         disturbances.extend(stalls::disturbances(record));
         windows.extend(ends_by_others(record, faults));
-        windows.extend(work::windows(record, plan, observed.work_as_planned));
+        windows.extend(work::windows(record, plan));
         windows.sort_by_key(|window| window.from);
         Hazards {
             windows,
             disturbances: OnHosts::new(disturbances, |here| {
                 (Some(here.host.clone()), here.from, here.until)
             }),
-            observed,
+            stalls_recorded,
             plan: Lengths {
                 ttl_ns: plan.ttl_ms.saturating_mul(1_000_000),
                 work_ns: plan.workload.work_ms.saturating_mul(1_000_000),
@@ -133,7 +127,8 @@ impl Hazards {
             let first = others.first_meeting(host, from, until);
             first.unwrap_or(NEVER)
         };
-        let perhaps = !self.observed.stalls_recorded
+        let unknown = UnknownWrites::of(record, property);
+        let perhaps = !self.stalls_recorded
             && excuse == Excuse::LimitOrUnspecified
             && contract.said(property, Hazard::ClientStopped).promise != Promise::Promised;
         let cut = |grant: u32| {
@@ -144,6 +139,7 @@ impl Hazards {
             }
             let host = host_of(record.names.text(acquire.call.process));
             let mut cut = first_touch(host, grants.lifetime(record, grant));
+            cut = cut.min(unknown.cut(grant, host, &late, &excuses));
             if acquire.granted() && grants.was_outlived(grant) {
                 cut = cut.min(self.cut_of_late(record, grants, grant, &late, &excuses, perhaps));
             }
@@ -187,8 +183,11 @@ impl Hazards {
         let (from, until) = grants.lifetime(record, grant);
         let lifetime = (from, until.min(record.end));
         let waits = self.waits.get_or_init(|| Waits::of(record));
+        if !waits.may_explain(grant) {
+            return NEVER;
+        }
         let acquire = &record.acquires[grant as usize];
-        let mut about = waits.as_work(acquire, grant, lifetime, self.plan, self.observed);
+        let mut about = waits.as_work(acquire, grant, lifetime, self.plan);
         for window in late.meeting(host, lifetime.0, lifetime.1) {
             let (start, end) = (window.from.max(lifetime.0), window.until.min(lifetime.1));
             let held = |began, (start, end)| HeldUp {
@@ -206,7 +205,7 @@ impl Hazards {
                 _ => about.push(held(window.from, (start, end))),
             }
         }
-        let valid_until = grants.valid_until[grant as usize];
+        let valid_until = grants.relied_on_until(grant);
         // How much of the overrun is left unexplained, and how much these explain; nothing, if there are none.
         let explained = |about: &[HeldUp], counts: fn(&HeldUp) -> bool| {
             let held = covered(about, counts);

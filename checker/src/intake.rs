@@ -35,6 +35,8 @@ struct Asked {
     nth: Option<u64>,
     /// One of the record's values; [`NONE`] for none.
     point: u32,
+    /// How many locks its process had been granted.
+    grants: u64,
 }
 
 /// Which of a process's operations exclude each other.
@@ -189,7 +191,7 @@ impl Intake {
             return Ok(());
         }
         let row = self.row_of(event, Call::begun(event.op, process, event.t))?;
-        let asked = self.asked(event);
+        let asked = self.asked(event, process);
         self.check_ttl(event);
         if event.f == Function::Point {
             self.faults.saw_point(event);
@@ -250,13 +252,14 @@ impl Intake {
         }
     }
 
-    fn asked(&mut self, event: &Event<'_>) -> Asked {
+    fn asked(&mut self, event: &Event<'_>, process: u32) -> Asked {
         let point = event.point.as_deref();
         Asked {
             ttl_ms: event.ttl_ms,
             wait_ms: event.wait_ms,
             nth: event.nth,
             point: point.map_or(NONE, |point| self.record.values.number(point)),
+            grants: self.record.processes[process as usize].grants,
         }
     }
 

@@ -352,6 +352,8 @@ pub(crate) struct Process {
     pub(crate) event_before: Option<u64>,
     /// When it did something last: its end and its stalls are none of its doing.
     pub(crate) last_deed: u64,
+    /// How many locks it was granted so far.
+    pub(crate) grants: u64,
     /// When it did work, in order, where planned faults wait at points.
     pub(crate) worked: Vec<u64>,
     /// When it stood still, by itself or because the machine did.
@@ -384,6 +386,7 @@ impl Process {
             last_event: t,
             event_before: None,
             last_deed: t,
+            grants: 0,
             worked: Vec::new(),
             stalls: Vec::new(),
             waits: Vec::new(),
@@ -442,6 +445,8 @@ pub(crate) struct Record {
     pub(crate) extends: Vec<Extend>,
     pub(crate) releases: Vec<Release>,
     pub(crate) works: Vec<Work>,
+    /// Whether somebody's work was shorter than the plan makes it.
+    pub(crate) has_short_work: bool,
     pub(crate) reads: Vec<Read>,
     pub(crate) writes: Vec<Write>,
     pub(crate) log_rows: Vec<LogRow>,

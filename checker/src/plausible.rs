@@ -14,12 +14,20 @@ use crate::storage::StorageOrder;
 pub(crate) const TOKEN: &str = "token";
 
 /// Notes all that does not fit, and marks the writes that are based on what their client cannot have read.
-pub(crate) fn note(record: &mut Record, storage: &StorageOrder, plan: &Plan, flaws: &mut Flaws) {
+/// `states_condition` says whether the plan tells by what the storage rejects writes: in version 1 it did not.
+pub(crate) fn note(
+    record: &mut Record,
+    storage: &StorageOrder,
+    plan: &Plan,
+    states_condition: bool,
+    flaws: &mut Flaws,
+) {
     note_untold(record, flaws);
-    if about_as_long_as(plan.workload.work_ms, plan) {
-        note_short_work(record, plan.workload.work_ms, flaws);
-    }
+    note_short_work(record, plan, flaws);
     note_tokens(record, plan.write_condition.as_deref(), flaws);
+    if states_condition {
+        note_unprovoked(record, plan.write_condition.as_deref(), flaws);
+    }
     note_endless(record, flaws);
     note_unread(record, storage, flaws);
 }
@@ -51,6 +59,29 @@ fn note_tokens(record: &Record, condition: Option<&str>, flaws: &mut Flaws) {
                 sentences::lock(record, bare.lock)
             )
         });
+    }
+}
+
+/// Notes writes that were rejected though no write with a higher token was begun by then: a storage goes by nothing else.
+fn note_unprovoked(record: &Record, condition: Option<&str>, flaws: &mut Flaws) {
+    // By document: the invocations of writes that may have been accepted, and the highest token until then.
+    let mut highest: Map<u32, Vec<(u64, Option<u64>)>> = Map::default();
+    for write in record.writes.iter().filter(|write| !write.rejected) {
+        let of_document = highest.entry(write.document).or_default();
+        let before = of_document.last().and_then(|(_, token)| *token);
+        of_document.push((write.call.invoked, before.max(write.token)));
+    }
+    for write in record.writes.iter().filter(|write| write.rejected) {
+        let of_document = highest.get(&write.document).map_or(&[][..], Vec::as_slice);
+        let begun = of_document.partition_point(|(invoked, _)| *invoked < write.call.completed);
+        let token = of_document[..begun].last().and_then(|(_, token)| *token);
+        let is_lower = write.token < token;
+        if !is_lower || condition != Some(TOKEN) {
+            flaws.note(Flaw::Unprovoked, || {
+                let write = sentences::write(record, write);
+                format!("{write} was rejected, and no write with a higher token was begun by then")
+            });
+        }
     }
 }
 
@@ -120,7 +151,10 @@ fn note_untold(record: &Record, flaws: &mut Flaws) {
 }
 
 /// Notes work within which its client writes sooner than the plan has it: such work does not take as long as the plan says.
-fn note_short_work(record: &Record, work_ms: u64, flaws: &mut Flaws) {
+/// That is a flaw where the plan makes it about as long as the lease: then it would excuse by itself.
+fn note_short_work(record: &mut Record, plan: &Plan, flaws: &mut Flaws) {
+    let work_ms = plan.workload.work_ms;
+    let is_long = about_as_long_as(work_ms, plan);
     let mut written = vec![Vec::new(); record.processes.len()];
     for write in &record.writes {
         written[write.call.process as usize].push(write.call.invoked);
@@ -135,6 +169,10 @@ fn note_short_work(record: &Record, work_ms: u64, flaws: &mut Flaws) {
             .get(next)
             .is_some_and(|&at| at < done.min(call.completed))
         {
+            record.has_short_work = true;
+            if !is_long {
+                return;
+            }
             flaws.note(Flaw::ShortWork, || {
                 let process = record.names.text(call.process);
                 format!(

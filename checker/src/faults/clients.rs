@@ -246,6 +246,20 @@ impl Faults {
         first.filter(|&t| t < until)
     }
 
+    /// By the hosts of an injection: when a client did again first from which this had kept it, once its healing began.
+    pub(super) fn acts_again(&self, at: usize) -> Vec<Option<u64>> {
+        let act = &self.injections[at];
+        let heal = self.healing(at).map(|heal| heal.invoked);
+        let kept = heal.zip(self.keeps_from_work_alone(act));
+        let hosts = act.on.iter();
+        let again = hosts.map(|host| {
+            kept.and_then(|(healed, work_alone)| {
+                self.deeds.first(host, healed, NEVER - 1, work_alone)
+            })
+        });
+        again.collect()
+    }
+
     /// Whether an injection keeps clients from work alone, where it keeps them from anything.
     fn keeps_from_work_alone(&self, act: &Act) -> Option<bool> {
         let does = does(&self.plan.planned, act);

@@ -1,5 +1,7 @@
 //! Beliefs: the times in which clients act as the holder, granted or not.
 
+use std::collections::HashSet;
+
 use crate::grants::Interval;
 use crate::names::NONE;
 use crate::operations::{Acquire, Call, Completion, NEVER, Record, Write};
@@ -60,6 +62,19 @@ fn all_acts(record: &Record) -> impl Iterator<Item = (Call, u32, u64)> {
         (write.call, write.grant, until)
     });
     works.chain(writes)
+}
+
+/// The grants under which their clients still began to act when they had asked to release them.
+pub(crate) fn acted_on(record: &Record) -> HashSet<u32> {
+    let asked_back = asked_back(record);
+    let is_late = |(call, grant, _): &(Call, u32, u64)| {
+        let asked_back = asked_back.get(*grant as usize);
+        asked_back.is_some_and(|&asked| call.invoked > asked)
+    };
+    all_acts(record)
+        .filter(is_late)
+        .map(|(_, grant, _)| grant)
+        .collect()
 }
 
 /// By acquire: when its client asked first to release it, whatever came of that: it acts no more then.

@@ -10,9 +10,12 @@ pub(super) struct Holds {
     pub(super) over_on_arrival: Vec<OverOnArrival>,
     /// By acquire.
     pub(super) valid_until: Vec<u64>,
+    /// By acquire: until when the plan's lease lives at least, whatever validity was told.
+    pub(super) lives_until: Vec<u64>,
 }
 
-pub(super) fn holds(record: &Record) -> Holds {
+/// `ttl_ns` is how long the plan's leases live.
+pub(super) fn holds(record: &Record, ttl_ns: u64) -> Holds {
     // When an extension counts: from its return on, and at the earliest from its request on where its outcome is unknown.
     let counts_from = |extend: &Extend| match extend.call.completion {
         Completion::Ok => extend.call.completed,
@@ -25,6 +28,7 @@ pub(super) fn holds(record: &Record) -> Holds {
         certain: Vec::with_capacity(record.acquires.len() / 2),
         over_on_arrival: Vec::new(),
         valid_until: vec![NEVER; record.acquires.len()],
+        lives_until: vec![0; record.acquires.len()],
     };
     let mut own = Vec::new();
     for (grant, acquire) in record.acquires.iter().enumerate() {
@@ -39,6 +43,7 @@ pub(super) fn holds(record: &Record) -> Holds {
         if acquire.granted() {
             let killed_from = killed_from(record, acquire);
             holds.push(grant, acquire, &own, killed_from);
+            holds.lives_until[grant as usize] = lives_until(acquire, &own, ttl_ns);
         }
     }
     holds.certain.sort_unstable();
@@ -99,6 +104,22 @@ impl Holds {
             });
         }
     }
+}
+
+/// Until when a lease lives at least: four fifths of what was asked for from then on, and as long as it was renewed for.
+fn lives_until(acquire: &Acquire, extends: &[&Extend], ttl_ns: u64) -> u64 {
+    let least = |asked: u64, ttl_ns: u64| asked.saturating_add(ttl_ns / 5 * 4);
+    let mut until = least(acquire.call.invoked, ttl_ns);
+    for extend in extends.iter().filter(|extend| extend.call.ok()) {
+        let asked_ns = extend
+            .ttl_ms
+            .map_or(ttl_ns, |ttl_ms| ttl_ms.saturating_mul(1_000_000));
+        until = match extend.renewed {
+            true => until.max(extend.validity.unwrap_or(0)),
+            false => least(extend.call.invoked, asked_ns),
+        };
+    }
+    until
 }
 
 /// Until when a grant is valid that was valid until some instant, once an extension has come.

@@ -27,11 +27,16 @@ pub(super) fn disturbances(fault: &InForce<'_>, plan: &Plan) -> Vec<Disturbance>
 /// The windows of one fault.
 pub(super) fn windows(fault: &InForce<'_>) -> Vec<Window> {
     let mut windows = Vec::new();
-    for (host, role) in fault.roles() {
+    for ((host, role), acts_again) in fault.roles().zip(&fault.acts_again) {
         for effect in &fault.does {
             let own = Some(host).filter(|_| role == Some(Role::Client));
             for hazard in hazards_of(effect, role, !fault.stays) {
-                windows.push(of_effect(fault, effect, role, hazard, own));
+                let mut window = of_effect(fault, effect, role, hazard, own);
+                // Whoever acts is not kept from it any more, whenever the healing is said to be done.
+                if matches!(effect.effect, Deed::Stops | Deed::HoldsWork) && fault.is_shown {
+                    window.until = window.until.min(acts_again.unwrap_or(NEVER));
+                }
+                windows.push(window);
             }
             windows.extend(of_healing(fault, effect, role));
             windows.extend(of_start_after_all(fault, effect, role));

@@ -1,8 +1,10 @@
 //! What clients waited for under their grants, and how long something held them up.
 
+use std::collections::HashSet;
+
 use histories::Hazard;
 
-use super::Observed;
+use crate::grants::acted_on;
 use crate::names::NONE;
 use crate::operations::{Acquire, Record};
 
@@ -13,9 +15,15 @@ pub(super) struct Lengths {
     pub(super) work_ns: u64,
 }
 
-/// When the clients of grants waited for the storage, by grant and beginning, apart from each other: their reads and writes
-/// in flight.
-pub(super) struct Waits(Vec<(u32, u64, u64)>);
+/// What the clients of grants waited for.
+pub(super) struct Waits {
+    /// For the storage, by grant and beginning, apart from each other: their reads and writes in flight.
+    for_storage: Vec<(u32, u64, u64)>,
+    /// The grants under which they acted on after their release.
+    acted_on: HashSet<u32>,
+    /// Whether nothing contradicts that their work was as long as the plan makes it.
+    work_is_as_planned: bool,
+}
 
 impl Waits {
     pub(super) fn of(record: &Record) -> Waits {
@@ -28,7 +36,16 @@ impl Waits {
             .map(|(grant, call)| (grant, call.invoked, call.completed))
             .collect();
         merge(&mut waits);
-        Waits(waits)
+        Waits {
+            for_storage: waits,
+            acted_on: acted_on(record),
+            work_is_as_planned: !record.has_short_work,
+        }
+    }
+
+    /// Whether waiting can be why a grant was outlived: whoever acts under one that it has given back does that for itself.
+    pub(super) fn may_explain(&self, grant: u32) -> bool {
+        !self.acted_on.contains(&grant)
     }
 
     /// Those of a grant, as far as they lie within this time.
@@ -39,9 +56,9 @@ impl Waits {
         end: u64,
     ) -> impl Iterator<Item = (u64, u64)> {
         let first = self
-            .0
+            .for_storage
             .partition_point(|wait| (wait.0, wait.2) < (grant, start));
-        let own = self.0[first..]
+        let own = self.for_storage[first..]
             .iter()
             .take_while(move |wait| wait.0 == grant && wait.1 <= end);
         own.map(move |&(_, from, until)| (from.max(start), until.min(end)))
@@ -56,7 +73,6 @@ impl Waits {
         grant: u32,
         lifetime: (u64, u64),
         plan: Lengths,
-        observed: Observed,
     ) -> Vec<HeldUp> {
         let (start, end) = (acquire.call.invoked, acquire.call.completed);
         let start = start.max(acquire.validity.saturating_sub(plan.ttl_ns));
@@ -67,7 +83,7 @@ impl Waits {
         let waits: Vec<HeldUp> = waits
             .map(|(start, end)| HeldUp {
                 hazard: Hazard::WorkHeld,
-                is_shown: observed.work_as_planned,
+                is_shown: self.work_is_as_planned,
                 began: start,
                 start,
                 end,

@@ -113,6 +113,7 @@ impl Intake {
                 let is_busy = event.error.as_deref() == Some("busy");
                 acquire.refused = kind == Kind::Fail && !is_busy;
                 if acquire.granted() {
+                    self.record.processes[acquire.call.process as usize].grants += 1;
                     acquire.token = event.token;
                     acquire.validity = event.validity.unwrap_or(NEVER);
                 }

@@ -65,7 +65,7 @@ impl Intake {
     }
 
     /// At a point the run holds its client, so that what comes of that is no doing of the lock.
-    /// It holds nobody where no planned fault waits, nor who goes on with work.
+    /// It holds nobody where no planned fault waits, nor who goes on with work; nor is a grant any other than it is.
     pub(super) fn held_at_point(&mut self, open: &Open, until: u64) {
         let (process, from) = (open.process, open.invoked);
         let host = host_of(self.record.names.text(process));
@@ -73,7 +73,7 @@ impl Intake {
             return;
         }
         let point = Some(open.asked.point).filter(|point| *point != NONE);
-        let place = point.zip(open.asked.nth);
+        let place = point.zip(open.asked.nth.filter(|nth| *nth == open.asked.grants));
         let is_planned = place.is_some_and(|(point, nth)| {
             let point = self.record.values.text(point);
             self.faults.waits_at(host, point, nth)

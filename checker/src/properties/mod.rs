@@ -31,6 +31,10 @@ static PROPERTIES: &[Property] = &[
     efficiency::PROPERTY,
 ];
 
+/// Those for which it matters when a write reached the storage, whatever its client learned of it.
+pub(crate) const IS_ABOUT_LANDING: [&str; 2] =
+    [no_stale_write::PROPERTY.name, no_lost_update::PROPERTY.name];
+
 /// All properties, in the order in which they are reported.
 pub fn properties() -> &'static [Property] {
     PROPERTIES

@@ -150,7 +150,7 @@ fn wanted(case: &Case<'_>, stalls: Stalls) -> Vec<Span> {
     merged(spans)
 }
 
-/// The times that explain why attempts were in vain: of each grant from its invocation until it was over for certain.
+/// The times that explain why attempts were in vain: each grant's while it was asked for, and while it was held for certain.
 fn granted(case: &Case<'_>) -> Vec<Span> {
     let acquires = &case.record.acquires;
     let granted = acquires.iter().filter(|acquire| acquire.granted());
@@ -159,12 +159,7 @@ fn granted(case: &Case<'_>) -> Vec<Span> {
         start: acquire.call.invoked,
         end: acquire.call.completed,
     });
-    let held = case.grants.certain.iter().map(|hold| Span {
-        lock: hold.lock,
-        start: acquires[hold.grant as usize].call.invoked,
-        end: hold.end,
-    });
-    merged(asked.chain(held).collect())
+    merged(asked.chain(held(&case.grants.certain)).collect())
 }
 
 /// The times within a span in which a fault or a stall held up the host of a process.

@@ -101,7 +101,7 @@ fn most_kinds_of_edit_are_noticed() {
     let said: Vec<_> = (0..BASES)
         .map(|seed| judge(&honest::history(seed).text()))
         .collect();
-    let noticed: BTreeSet<&str> = forgeries(6)
+    let noticed: BTreeSet<&str> = forgeries(10)
         .into_par_iter()
         .filter(|(_, seed, forged)| judge(&forged.text()) != said[(seed % BASES) as usize])
         .map(|(edit, _, _)| edit.name)

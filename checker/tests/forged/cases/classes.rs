@@ -113,7 +113,11 @@ fn who_was_killed_may_have_stood_still_before() {
     let killed = "\"signal\\u00209,\\u0020as\\u0020asked\"";
     assert_eq!(ended(killed, 103), ("violated", "unspecified"));
     assert_eq!(ended(killed, 209), ("violated", "unspecified"));
-    assert_eq!(ended(killed, 212), ("violated", "broken"), "it had begun by then");
+    assert_eq!(
+        ended(killed, 212),
+        ("violated", "broken"),
+        "it had begun by then"
+    );
     let well = "\"exit\\u00200\"";
     assert_eq!(ended(well, 103), ("violated", "broken"));
 }

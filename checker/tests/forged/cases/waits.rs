@@ -47,7 +47,7 @@ fn the_time_at_a_point_is_no_doing_of_the_lock() {
              102 c1 1 ok acquire validity=201
              103 c1 2 invoke work grant=1
              {meanwhile}
-             104 c1 3 invoke point grant=1 point=before-write nth=1
+             104 c1 3 invoke point grant=1 point=before-write nth=2
              {until} c1 3 ok point
              210 c2 20 invoke acquire lock=L ttl_ms=100
              211 c2 20 ok acquire validity=310
@@ -61,11 +61,11 @@ fn the_time_at_a_point_is_no_doing_of_the_lock() {
         .says("exclusive-belief")
         .1
     };
-    let planned = [("before-write", 1)];
+    let planned = [("before-write", 2)];
     assert_eq!(held(250, &planned, ""), "limit-shown");
     assert_eq!(held(106, &planned, ""), "broken");
     // The run holds a client only where a fault waits, and a client that is held does no work.
-    for other in [&[][..], &[("after-read", 1)], &[("before-write", 2)]] {
+    for other in [&[][..], &[("after-read", 2)], &[("before-write", 1)]] {
         assert_eq!(held(250, other, ""), "unspecified", "{other:?}");
     }
     let reads = "150 c1 7 invoke read grant=1 document=D\n151 c1 7 ok read version=0 value=";

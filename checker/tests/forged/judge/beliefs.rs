@@ -21,6 +21,8 @@ pub struct Party<'a> {
     pub validity: Option<u64>,
     /// The works and writes.
     pub acts: Vec<u64>,
+    /// Whether one of them began after its client had asked to release the grant.
+    pub acts_on: bool,
 }
 
 /// All parties: the grants in their order, then acts without one.
@@ -66,11 +68,8 @@ fn of_grant<'a>(ops: &Operations<'a>, place: usize, grant: &Grant<'a>) -> Party<
         .with("release")
         .filter(|op| op.grant() == Some(grant.acquire.id) && op.process == grant.acquire.process)
         .map(|op| op.start);
-    let end = asked_back
-        .chain([grant.given_up])
-        .min()
-        .unwrap_or(0)
-        .max(last);
+    let asked_back = asked_back.min().unwrap_or(FOREVER);
+    let end = asked_back.min(grant.given_up).max(last);
     let held = grant.holds.iter().map(|hold| hold.to).max().unwrap_or(0);
     Party {
         process: grant.acquire.process,
@@ -78,8 +77,10 @@ fn of_grant<'a>(ops: &Operations<'a>, place: usize, grant: &Grant<'a>) -> Party<
         lock: Some(grant.lock),
         belief: span(grant.returned, end),
         lifetime: span(grant.acquire.start, end.max(held).max(grant.returned)),
-        validity: grant.validity,
+        // Who tells too short a validity does not make its client late.
+        validity: grant.validity.map(|told| told.max(grant.lives_until)),
         acts: acts.iter().map(|act| act.id).collect(),
+        acts_on: acts.iter().any(|act| act.start > asked_back),
     }
 }
 
@@ -96,6 +97,7 @@ fn of_failed_acquire<'a>(ops: &Operations<'a>, acquire: &Op<'a>) -> Option<Party
         lifetime: span(acquire.start, to),
         validity: None,
         acts: acts.iter().map(|act| act.id).collect(),
+        acts_on: false,
     })
 }
 
@@ -109,6 +111,7 @@ fn of_stray<'a>(ops: &Operations<'a>, act: &Op<'a>) -> Party<'a> {
         lifetime: time,
         validity: None,
         acts: vec![act.id],
+        acts_on: false,
     }
 }
 

@@ -8,7 +8,7 @@ use super::hazards::{HOLDS_UP, Hazard, work_is_long};
 use super::history::{FOREVER, History, is_server, number, text};
 use super::progress::{Free, is_still_too_long};
 use super::properties::Violation;
-use super::touches::{Touch, touches};
+use super::touches::{Touch, touches, touches_of_landing};
 
 /// What the contract says of a property under a hazard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,14 @@ fn class_of(facts: &Facts, property: &str, violation: &Violation) -> &'static st
     let touches: Vec<Touch> = violation
         .parties
         .iter()
-        .flat_map(|&party| touches(facts, &facts.parties[party]))
+        .flat_map(|&party| {
+            let party = &facts.parties[party];
+            let mut all = touches(facts, party);
+            if ["no-stale-write", "no-lost-update"].contains(&property) {
+                all.extend(touches_of_landing(facts, party));
+            }
+            all
+        })
         .filter(|touch| touch.from <= violation.at)
         .collect();
     let says = |hazard: &str| promise(facts.history, property, hazard);

@@ -18,6 +18,8 @@ pub struct Grant<'a> {
     pub token: Option<u64>,
     /// Its validity as its last extension or renewal said.
     pub validity: Option<u64>,
+    /// Until when a lease of the plan's length lives at least.
+    pub lives_until: u64,
     /// When it was certainly held.
     pub holds: Vec<Span>,
     /// When its client gave it up, learned that it lost it, or died, whichever was first.
@@ -75,6 +77,7 @@ fn grant<'a>(
         lock: acquire.text("lock").unwrap_or_default(),
         token: number_of(acquire, "token"),
         validity: validity.filter(|&validity| validity != FOREVER),
+        lives_until: lives_until(acquire, &statements, history.ttl()),
         holds,
         given_up,
         over_on_arrival: first_validity
@@ -117,6 +120,7 @@ enum Statement {
         invoked: u64,
         at: u64,
         validity: Option<u64>,
+        ttl: Option<u64>,
     },
     /// An extend that may have been done.
     Unknown { at: u64, ttl: Option<u64> },
@@ -151,6 +155,7 @@ fn statements(history: &History, ops: &Operations, acquire: &Op) -> Vec<Statemen
                 invoked: op.start,
                 at: op.last(),
                 validity: number_of(op, "validity"),
+                ttl: op.number("ttl_ms").map(|ttl| ttl.saturating_mul(1_000_000)),
             },
             false => Statement::Unknown {
                 at: op.start,
@@ -173,6 +178,19 @@ fn statements(history: &History, ops: &Operations, acquire: &Op) -> Vec<Statemen
 
 fn is_of(event: &serde_json::Value, acquire: &Op) -> bool {
     number(event, "grant") == Some(acquire.id) && text(event, "process") == Some(acquire.process)
+}
+
+/// Until when a lease lives at least: four fifths of what was asked for, from then on; and as long as it was renewed for.
+fn lives_until(acquire: &Op, statements: &[Statement], planned: u64) -> u64 {
+    let least = |asked: u64, ttl: u64| asked.saturating_add(ttl / 5 * 4);
+    let from = least(acquire.start, planned);
+    statements
+        .iter()
+        .fold(from, |until, statement| match *statement {
+            Statement::Extended { invoked, ttl, .. } => least(invoked, ttl.unwrap_or(planned)),
+            Statement::Renewed { validity, .. } => until.max(validity.unwrap_or(0)),
+            Statement::Unknown { .. } => until,
+        })
 }
 
 /// The times in which the lease was certainly valid, as one statement after the other leaves them.

@@ -38,7 +38,14 @@ pub fn in_force(facts: &Facts) -> Vec<Hazard> {
     for strike in &facts.strikes {
         let is_shown = is_shown(facts, strike);
         for host in &strike.on {
+            let first = all.len();
             hazards_of_strike(strike, host, is_shown, &mut all);
+            if let Some(acts) = acts_again(facts, strike, host).filter(|_| is_shown) {
+                all[first..]
+                    .iter_mut()
+                    .filter(|hazard| ["client-stopped", "work-held"].contains(&hazard.name))
+                    .for_each(|hazard| hazard.time.to = hazard.time.to.min(acts));
+            }
         }
     }
     all.extend(stalls(facts));
@@ -58,6 +65,26 @@ pub fn in_force(facts: &Facts) -> Vec<Hazard> {
         all.extend(long_work(facts));
     }
     all
+}
+
+/// When a client that a fault kept from something did that again, once its healing began.
+fn acts_again(facts: &Facts, strike: &Strike, host: &str) -> Option<u64> {
+    let (healed, _) = strike.healed?;
+    let stops = strike.does_any(&["stops"]);
+    let is_deed = |event: &&Value| text(event, "f") != Some("exit") && (stops || is_work(event));
+    let here = facts
+        .history
+        .events
+        .iter()
+        .filter(|event| text(event, "process").is_some_and(|process| host_of(process) == host));
+    (is_client(host) && strike.does_any(&["stops", "holds-work"]))
+        .then(|| {
+            here.filter(is_deed)
+                .filter_map(|event| number(event, "t"))
+                .filter(|t| *t > healed)
+                .min()
+        })
+        .flatten()
 }
 
 fn hazards_of_strike(strike: &Strike, host: &str, is_shown: bool, all: &mut Vec<Hazard>) {
@@ -156,6 +183,7 @@ pub fn held_at_points(facts: &Facts) -> Vec<Hazard> {
                 is_stall: true,
                 is_shown: is_of_this_run_and_alive(facts, point.process)
                     && is_waited_for(facts.history, point)
+                    && is_of_its_grant(facts, point)
                     && !works_within(facts.history, point.process, time),
             })
         })
@@ -171,6 +199,14 @@ fn is_waited_for(history: &History, point: &Op) -> bool {
             && text(when, "point") == point.text("point")
             && number(when, "nth_grant") == point.number("nth")
     })
+}
+
+/// Whether its process had been granted so many locks when it came there.
+fn is_of_its_grant(facts: &Facts, point: &Op) -> bool {
+    let granted = facts.ops.with("acquire").filter(|acquire| {
+        acquire.process == point.process && acquire.ok() && acquire.places.1 < Some(point.places.0)
+    });
+    point.number("nth") == Some(granted.count() as u64)
 }
 
 fn works_within(history: &History, process: &str, time: Span) -> bool {

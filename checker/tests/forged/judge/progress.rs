@@ -64,7 +64,8 @@ pub fn bound(facts: &Facts) -> u64 {
     number(facts.history.plan(), "progress_bound_ms").unwrap_or(0) * 1_000_000
 }
 
-fn locks<'a>(facts: &Facts<'a>) -> Vec<&'a str> {
+/// The locks that were asked for.
+pub fn locks<'a>(facts: &Facts<'a>) -> Vec<&'a str> {
     let mut locks: Vec<&str> = facts.ops.with("acquire").map(lock_of).collect();
     locks.sort_unstable();
     locks.dedup();
@@ -151,11 +152,11 @@ fn wanted_by(facts: &Facts, process: &str, lock: &str) -> Vec<Span> {
 /// Whether a grant of a lock explains that nobody else was granted it in this time.
 fn grants_explain(facts: &Facts, lock: &str, tried: Span) -> bool {
     let of_lock = facts.grants.iter().filter(|grant| grant.lock == lock);
-    let mut times = of_lock.map(|grant| {
-        let held = grant.holds.iter().map(|hold| hold.to).max().unwrap_or(0);
+    let mut times = of_lock.flat_map(|grant| {
         let asked = grant.acquire.start;
         // Whoever was granted it at the instant at which it asked had it at that instant.
-        span(asked, grant.returned.max(held).max(asked + 1))
+        let in_flight = span(asked, grant.returned.max(asked + 1));
+        grant.holds.iter().copied().chain([in_flight])
     });
     times.any(|time| time.overlaps(tried))
 }

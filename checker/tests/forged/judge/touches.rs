@@ -27,7 +27,7 @@ pub fn touches(facts: &Facts, party: &Party) -> Vec<Touch> {
             .iter()
             .filter(|one| holds_up(one))
             .map(|one| one.time);
-        explained(facts, party, times.collect()).filter(|_| party.is_outlived())
+        explained(facts, party, times.collect()).filter(|_| is_late(party))
     };
     let shown: Vec<Hazard> = near.iter().filter(|one| one.is_shown).cloned().collect();
     let is_explained = explained_by(&near).is_some();
@@ -42,12 +42,49 @@ pub fn touches(facts: &Facts, party: &Party) -> Vec<Touch> {
             perhaps: !hazard.is_shown || holds_up(hazard) && !certainly,
         })
         .collect();
-    if party.is_outlived() && !is_explained && !facts.history.records_stalls() {
+    if is_late(party) && !is_explained && !facts.history.records_stalls() {
         all.push(Touch {
             name: "client-stopped",
             from: party.validity.unwrap_or(FOREVER),
             perhaps: true,
         });
+    }
+    all
+}
+
+/// Whether its client may have been made late. Whoever acts under a grant that it has given back does that for itself.
+fn is_late(party: &Party) -> bool {
+    party.is_outlived() && !party.acts_on
+}
+
+/// What touches a party where it matters when its writes land: nobody knows for how long one of unknown outcome was under
+/// way.
+pub fn touches_of_landing(facts: &Facts, party: &Party) -> Vec<Touch> {
+    let Some(grant) = party.grant.map(|grant| &facts.grants[grant].acquire) else {
+        return Vec::new();
+    };
+    let unknown = facts.ops.with("write").filter(|write| {
+        !write.ok()
+            && !write.failed()
+            && own_acquire(&facts.ops, write).is_some_and(|own| own.places == grant.places)
+    });
+    let mut all = Vec::new();
+    for write in unknown {
+        all.push(Touch {
+            name: "write-held",
+            from: write.start,
+            perhaps: true,
+        });
+        let in_flight = span(write.start, write.end.unwrap_or(FOREVER));
+        let near = facts.hazards.iter().filter(|hazard| is_near(party, hazard));
+        all.extend(
+            near.filter(|hazard| hazard.name == "write-held" && hazard.time.meets(in_flight))
+                .map(|hazard| Touch {
+                    name: hazard.name,
+                    from: hazard.time.from,
+                    perhaps: !hazard.is_shown,
+                }),
+        );
     }
     all
 }
@@ -58,14 +95,17 @@ fn holds_up(hazard: &Hazard) -> bool {
 
 /// The hazards on the party's own host, on servers and on the storage, while they are in force on that party.
 fn near(facts: &Facts, party: &Party) -> Vec<Hazard> {
-    let is_near = |hazard: &&Hazard| match &hazard.host {
-        None => true,
-        Some(host) => host == host_of(party.process) || is_server(host) || host == "storage",
-    };
-    let near = facts.hazards.iter().filter(is_near);
+    let near = facts.hazards.iter().filter(|hazard| is_near(party, hazard));
     near.flat_map(|hazard| in_force_on(facts, party, hazard))
         .chain(held_by_waits(facts, party))
         .collect()
+}
+
+fn is_near(party: &Party, hazard: &Hazard) -> bool {
+    match &hazard.host {
+        None => true,
+        Some(host) => host == host_of(party.process) || is_server(host) || host == "storage",
+    }
 }
 
 /// A hazard while it is in force on a party. Only who reads or writes waits for the storage.

@@ -24,6 +24,9 @@ pub(super) fn check(facts: &Facts, failures: &mut Failures) {
     }
     for write in facts.ops.with("write") {
         carries_its_token(facts, write, failures);
+        failures.unless(!is_rejected(write) || is_provoked(facts, write), || {
+            format!("write {} was rejected for no reason", write.id)
+        });
         failures.unless(facts.can_be_based(write), || {
             format!(
                 "write {} is based on what its client cannot have read",
@@ -49,7 +52,8 @@ pub(super) fn check(facts: &Facts, failures: &mut Failures) {
     rows_are_of_a_reading(facts, failures);
     no_other_condition(facts, failures);
     stalls_fit_what_was_done(facts, failures);
-    failures.unless(works_as_planned(facts), || {
+    let may_be_short = !work_is_long(facts.history);
+    failures.unless(may_be_short || works_as_planned(facts), || {
         "somebody writes sooner than the plan's work is done".to_owned()
     });
     all_have_tokens_or_none(facts, failures);
@@ -168,6 +172,22 @@ fn carries_its_token(facts: &Facts, write: &Op, failures: &mut Failures) {
     failures.unless(fits, || {
         format!("write {} lacks the token of its grant", write.id)
     });
+}
+
+fn is_rejected(write: &Op) -> bool {
+    write.failed() && write.answer("error") == "rejected"
+}
+
+/// Whether a write of the same document with a higher token, which was not rejected, had begun when this was rejected.
+fn is_provoked(facts: &Facts, write: &Op) -> bool {
+    let by_a_higher_token = |other: &Op| {
+        !is_rejected(other)
+            && document(other) == document(write)
+            && other.number("token") > write.number("token")
+            && other.start < write.last()
+    };
+    facts.history.version() == 1
+        || needs_tokens(facts) && facts.ops.with("write").any(by_a_higher_token)
 }
 
 /// Version 1 has no `write_condition`; there the policies that fence need tokens.
@@ -325,19 +345,18 @@ fn had_asked_the_storage(facts: &Facts, stall: &Value, failures: &mut Failures) 
     });
 }
 
-/// Whether work that the plan makes long is: nobody writes within it before it has lasted that long.
+/// Whether work is as long as the plan makes it: nobody writes within it before it has lasted that long.
 pub fn works_as_planned(facts: &Facts) -> bool {
     let planned = planned_work(facts.history);
-    !work_is_long(facts.history)
-        || facts.ops.with("work").all(|work| {
-            let done = work.start.saturating_add(planned);
-            let until = done.min(work.end.unwrap_or(done));
-            let is_within = |write: &Op| (work.start..until).contains(&write.start);
-            !facts
-                .ops
-                .with("write")
-                .any(|write| write.process == work.process && is_within(write))
-        })
+    facts.ops.with("work").all(|work| {
+        let done = work.start.saturating_add(planned);
+        let until = done.min(work.end.unwrap_or(done));
+        let is_within = |write: &Op| (work.start..until).contains(&write.start);
+        !facts
+            .ops
+            .with("write")
+            .any(|write| write.process == work.process && is_within(write))
+    })
 }
 
 /// Leases are of the plan's length, and whoever asked for one or has one knows until when.
