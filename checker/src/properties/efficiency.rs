@@ -135,20 +135,21 @@ mod tests {
     fn counts_attempts_repeated_jobs_and_take_overs() {
         let verdict = timeline(
             "10 c1 acquire#1
-             12 c1 acquire#1 ok validity=310
+             12 c1 acquire#1 ok validity=310 token=1
              20 c2 acquire#2
              21 c2 acquire#2 fail error=busy
              314 c2 acquire#3
-             315 c2 acquire#3 ok validity=600
-             320 c2 write#4 grant=3 based_on=0 value=b
+             315 c2 acquire#3 ok validity=600 token=2
+             320 c2 write#4 grant=3 token=2 based_on=0 value=b
              321 c2 write#4 ok version=1
              322 c2 release#5 grant=3
              323 c2 release#5 ok
-             330 c1 write#6 grant=1 based_on=0 value=a
+             330 c1 write#6 grant=1 token=1 based_on=0 value=a
              331 c1 write#6 fail error=rejected
              340 c1 acquire#7
-             341 c1 acquire#7 ok validity=640",
+             341 c1 acquire#7 ok validity=640 token=3",
         )
+        .fenced()
         .verdict();
         let expected = Efficiency {
             attempts: 4,

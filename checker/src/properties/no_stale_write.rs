@@ -266,7 +266,18 @@ mod tests {
 
     #[test]
     fn spares_a_rejected_write_and_one_that_came_first() {
-        paused(["token=3", "token=4"], "502 c1 write#4 fail error=rejected").holds(NAME);
+        timeline(
+            "10 c1 acquire#1
+             12 c1 acquire#1 ok validity=310 token=3
+             400 c2 acquire#2
+             402 c2 acquire#2 ok validity=700 token=4
+             410 c2 write#3 grant=2 token=4 based_on=0 value=b
+             412 c2 write#3 ok version=1
+             500 c1 write#4 grant=1 token=3 based_on=0 value=a
+             502 c1 write#4 fail error=rejected",
+        )
+        .fenced()
+        .holds(NAME);
         let late = "10 c1 acquire#1
              12 c1 acquire#1 ok validity=310
              14 c1 write#4 grant=1 value=a

@@ -11,6 +11,7 @@ mod moments;
 pub mod saved;
 mod several;
 mod shown;
+mod small_edits;
 mod storage;
 mod tale;
 mod waits;

@@ -23,8 +23,10 @@ const TEMPLATE: &str = "/usr/lib/fencepost/postgres-template";
 /// The server's data directory in its host.
 const DATA: &str = "/data/postgres";
 
-/// What its log says when somebody has ended a session or a statement by hand, which nothing here does.
-const ALARMS: [&str; 2] = [
+/// What its log says when somebody has ended the server, a session or a statement by hand, which nothing here does: faults
+/// kill.
+const ALARMS: [&str; 3] = [
+    "shutdown request",
     "due to administrator command",
     "canceling statement due to user request",
 ];

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bollard::errors::Error as Reply;
 use bollard::models::{ContainerInspectResponse, EventActor};
@@ -13,17 +13,21 @@ use futures_util::future::try_join_all;
 use tokio::sync::oneshot;
 
 use super::ground::Ground;
-use super::{Ends, Host};
+use super::{Ends, Host, STORAGE};
 use crate::agent::monotonic_ns;
 use crate::{Engine, Error};
 
 /// The pause before Docker is asked for its events again, where it goes away.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
+/// How often it may fail to answer one time after another: then nobody knows what becomes of the containers.
+const ASKED_IN_VAIN_MAX: u32 = 5;
+
 const PAUSED: &str = "pause";
 const CUT_OFF: &str = "disconnect";
 
 const WAS_PAUSED: &str = "somebody has paused its container";
+const UNWATCHED: &str = "Docker does not tell any more what is done to its container";
 const WAS_CUT_OFF: &str = "somebody has taken its container off the network";
 
 /// Docker's events are followed for as long as this is there.
@@ -127,7 +131,9 @@ struct Events {
 
 impl Events {
     async fn follow(&self) {
-        loop {
+        let mut in_vain = 0;
+        while in_vain < ASKED_IN_VAIN_MAX {
+            let asked = Instant::now();
             let mut events = Box::pin(self.engine.docker().events(Some(self.since.clone())));
             while let Some(Ok(event)) = events.next().await {
                 let actor = event.actor.unwrap_or_default();
@@ -135,9 +141,16 @@ impl Events {
                     self.ends.add_touched(host, monotonic_ns(), how.to_owned());
                 }
             }
-            // A Docker that is gone is told by whoever needs it next.
+            in_vain = match asked.elapsed() < AGAIN_AFTER {
+                true => in_vain + 1,
+                false => 0,
+            };
             tokio::time::sleep(AGAIN_AFTER).await;
         }
+        // It is so of all hosts, and each site has this one.
+        let how = UNWATCHED.to_owned();
+        self.ends
+            .add_touched(STORAGE.to_owned(), monotonic_ns(), how);
     }
 
     /// The host that an event is about, and what was done to it.

@@ -37,6 +37,9 @@ const END_WITHIN: Duration = Duration::from_secs(20);
 /// How long the end of a host may take to be known that has made something else fail.
 const EXPLAINED_WITHIN: Duration = Duration::from_millis(500);
 
+/// How long an agent may take to answer: that it stands still is known before.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
 /// The first operation of the storage's own in a history; those of clients are above it and those of the nemesis below.
 const FIRST_STORAGE_OP: u64 = 5_000_000;
 
@@ -91,8 +94,11 @@ impl Run<'_> {
             .await;
         let logged = match &acted {
             Ok(()) => {
-                self.unless_ended(self.record_log(&names, base_ns, &recorder))
-                    .await
+                let log = async {
+                    self.record_log(&names, base_ns, &recorder).await?;
+                    self.ask_agents().await
+                };
+                self.unless_ended(log).await
             }
             Err(_) => Ok(()),
         };
@@ -354,6 +360,19 @@ impl Run<'_> {
     }
 
     /// Reads the storage's log of accepted writes into the history.
+    /// Whether all agents are there still: one that stands still can't tell of what befell its host in this run.
+    async fn ask_agents(&self) -> Result<()> {
+        let hosts = self.site.hosts.clone();
+        let asked = tokio::task::spawn_blocking(move || {
+            hosts.iter().try_for_each(|host| {
+                let mut agent = host.agent()?;
+                agent.hello(ANSWERS_WITHIN)?;
+                Ok::<_, containers::Error>(())
+            })
+        });
+        Ok(asked.await.context("ask the agents")??)
+    }
+
     async fn record_log(&self, names: &Names, base_ns: u64, recorder: &Recorder) -> Result<()> {
         let sink = recorder.sink();
         let tell = |event: Event<'static>| sink.send(event).context("the recorder is gone");
