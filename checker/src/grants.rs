@@ -55,6 +55,8 @@ pub(crate) struct Grants {
     pub(crate) beliefs: Vec<Interval>,
     /// By acquire: until when it could be relied on, extensions included; [`NEVER`] without expiry.
     pub(crate) valid_until: Vec<u64>,
+    /// See [`certain::Holds::overdue`].
+    overdue: Vec<(u32, u64, u64)>,
     /// By acquire: until when a lease lives at least, whatever validity was told.
     lives_until: Vec<u64>,
     /// By acquire: until when its client acted as the holder.
@@ -78,6 +80,7 @@ impl Grants {
             over_on_arrival: holds.over_on_arrival,
             beliefs,
             valid_until: holds.valid_until,
+            overdue: holds.overdue,
             lives_until: holds.lives_until,
             believed_until,
             began: Vec::new(),
@@ -92,6 +95,25 @@ impl Grants {
         let mut conflicts = Conflicts::among(&self.certain, locks, cuts);
         conflicts.add_over_on_arrival(&self.certain, &self.over_on_arrival, cuts);
         conflicts
+    }
+
+    /// The certain holds without the times in which they were overdue, by grant in the order of those.
+    pub(crate) fn held_in_time(&self) -> impl Iterator<Item = Interval> {
+        self.certain.iter().flat_map(|hold| {
+            let first = self.overdue.partition_point(|late| late.0 < hold.grant);
+            let own = self.overdue[first..].iter();
+            let own = own.take_while(|late| late.0 == hold.grant);
+            let ends = own.clone().map(|late| late.1).chain([hold.end]);
+            let starts = [hold.start].into_iter().chain(own.map(|late| late.2));
+            starts.zip(ends).filter_map(|(start, end)| {
+                let (start, end) = (start.max(hold.start), end.min(hold.end));
+                (start < end).then_some(Interval {
+                    start,
+                    end,
+                    ..*hold
+                })
+            })
+        })
     }
 
     /// Whether a grant was outlived: its client still acted as the holder when it could not be relied on any more.

@@ -10,6 +10,9 @@ pub(super) struct Holds {
     pub(super) over_on_arrival: Vec<OverOnArrival>,
     /// By acquire.
     pub(super) valid_until: Vec<u64>,
+    /// The times in which grants had outlived their validity, as an extension proves that was asked for then: grant, from,
+    /// until, by grant.
+    pub(super) overdue: Vec<(u32, u64, u64)>,
     /// By acquire: until when the plan's lease lives at least, whatever validity was told.
     pub(super) lives_until: Vec<u64>,
 }
@@ -28,6 +31,7 @@ pub(super) fn holds(record: &Record, ttl_ns: u64) -> Holds {
         certain: Vec::with_capacity(record.acquires.len() / 2),
         over_on_arrival: Vec::new(),
         valid_until: vec![NEVER; record.acquires.len()],
+        overdue: Vec::new(),
         lives_until: vec![0; record.acquires.len()],
     };
     let mut own = Vec::new();
@@ -83,6 +87,9 @@ impl Holds {
             if extend.renewed && extend.call.completed >= until {
                 self.push_one(grant, acquire, start, until);
                 start = extend.call.completed;
+            }
+            if !extend.renewed && extend.call.ok() && until < extend.call.invoked {
+                self.overdue.push((grant, until, extend.call.invoked));
             }
             until = valid_after(until, extend);
         }

@@ -66,7 +66,7 @@ enum Stalls {
 
 /// The times in which locks were wanted and free, as far as nothing excuses them.
 fn free(case: &Case<'_>, cuts: &Cuts, stalls: Stalls) -> Vec<Span> {
-    let free = without(&wanted(case, stalls), held(&case.grants.certain));
+    let free = without(&wanted(case, stalls), held(case));
     match cuts.excuse {
         Some(excuse) => without(&free, excused(case, excuse, stalls)),
         None => free,
@@ -159,7 +159,7 @@ fn granted(case: &Case<'_>) -> Vec<Span> {
         start: acquire.call.invoked,
         end: acquire.call.completed,
     });
-    merged(asked.chain(held(&case.grants.certain)).collect())
+    merged(asked.chain(held(case)).collect())
 }
 
 /// The times within a span in which a fault or a stall held up the host of a process.
@@ -177,14 +177,15 @@ fn disturbed(case: &Case<'_>, process: u32, span: Span, stalls: Stalls) -> Vec<S
     merged(spans.collect())
 }
 
-/// The times in which locks were held for certain, likewise.
-fn held(holds: &[Interval]) -> Vec<Span> {
-    let span = |hold: &Interval| Span {
+/// The times in which locks were held for certain, and were to be, likewise: that a lease is extended when it should be
+/// over shows that it was not, and not that nobody had to wait for it.
+fn held(case: &Case<'_>) -> Vec<Span> {
+    let span = |hold: Interval| Span {
         lock: hold.lock,
         start: hold.start,
         end: hold.end,
     };
-    merged(holds.iter().map(span).collect())
+    merged(case.grants.held_in_time().map(span).collect())
 }
 
 fn describe(case: &Case<'_>, stuck: Span) -> Witness {

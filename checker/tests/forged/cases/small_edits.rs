@@ -181,6 +181,9 @@ fn what_was_not_held_explains_no_refusal() {
         stuck("600 c1 2 info renewed grant=1 validity=700"),
         "violated"
     );
+    let extended =
+        "600 c1 2 invoke extend lock=L grant=1 ttl_ms=100\n600.5 c1 2 ok extend validity=700";
+    assert_eq!(stuck(extended), "violated");
     let in_time =
         "200 c1 2 info renewed grant=1 validity=300\n290 c1 4 info renewed grant=1 validity=390";
     assert_eq!(stuck(in_time), "holds");

@@ -22,6 +22,8 @@ pub struct Grant<'a> {
     pub lives_until: u64,
     /// When it was certainly held.
     pub holds: Vec<Span>,
+    /// When its validity was over, and it was held all the same, as an extension proves.
+    pub overdue: Vec<Span>,
     /// When its client gave it up, learned that it lost it, or died, whichever was first.
     pub given_up: u64,
     /// When it was over, if that was when its acquire returned or earlier.
@@ -64,7 +66,7 @@ fn grant<'a>(
     if first_validity.is_none() {
         end = end.min(server_killed(strikes, acquire));
     }
-    let valid = valid(returned, first_validity, &statements);
+    let (valid, overdue) = valid(returned, first_validity, &statements);
     let validity = valid.last().map(|last| last.to);
     let holds = valid
         .into_iter()
@@ -79,6 +81,7 @@ fn grant<'a>(
         validity: validity.filter(|&validity| validity != FOREVER),
         lives_until: lives_until(acquire, &statements, history.ttl()),
         holds,
+        overdue,
         given_up,
         over_on_arrival: first_validity
             .into_iter()
@@ -194,10 +197,15 @@ fn lives_until(acquire: &Op, statements: &[Statement], planned: u64) -> u64 {
 }
 
 /// The times in which the lease was certainly valid, as one statement after the other leaves them.
-fn valid(returned: u64, first: Option<u64>, statements: &[Statement]) -> Vec<Span> {
+fn valid(returned: u64, first: Option<u64>, statements: &[Statement]) -> (Vec<Span>, Vec<Span>) {
+    let mut overdue = Vec::new();
     let mut spans = vec![span(returned, first.unwrap_or(FOREVER))];
     for statement in statements {
         let last = *spans.last().expect("the first stays");
+        if let Statement::Extended { invoked, .. } = *statement {
+            let gaps = spans.windows(2).map(|pair| span(pair[0].to, pair[1].from));
+            overdue.extend(gaps.chain([span(last.to, invoked.max(last.to))]));
+        }
         match *statement {
             Statement::Extended {
                 invoked,
@@ -220,7 +228,7 @@ fn valid(returned: u64, first: Option<u64>, statements: &[Statement]) -> Vec<Spa
             }
         }
     }
-    spans
+    (spans, overdue)
 }
 
 /// The invocation of the first release that may have been done.

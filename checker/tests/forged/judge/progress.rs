@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::Facts;
 use super::faults::{Strike, delayed};
+use super::grants::Grant;
 use super::hazards::{Hazard, held_at_points, stalls as stalls_of_all};
 use super::history::{Ending, FOREVER, host_of, is_client, number, text};
 use super::lives::{events_of, processes};
@@ -78,7 +79,12 @@ fn lock_of<'a>(op: &Op<'a>) -> &'a str {
 
 fn held(facts: &Facts, lock: &str) -> Vec<Span> {
     let grants = facts.grants.iter().filter(|grant| grant.lock == lock);
-    united(grants.flat_map(|grant| grant.holds.clone()).collect())
+    united(grants.flat_map(held_in_time).collect())
+}
+
+/// When it was certainly held, and was to be.
+fn held_in_time(grant: &Grant) -> Vec<Span> {
+    without(&grant.holds, &united(grant.overdue.clone()))
 }
 
 /// Under what a client can't want anything.
@@ -156,7 +162,7 @@ fn grants_explain(facts: &Facts, lock: &str, tried: Span) -> bool {
         let asked = grant.acquire.start;
         // Whoever was granted it at the instant at which it asked had it at that instant.
         let in_flight = span(asked, grant.returned.max(asked + 1));
-        grant.holds.iter().copied().chain([in_flight])
+        held_in_time(grant).into_iter().chain([in_flight])
     });
     times.any(|time| time.overlaps(tried))
 }
