@@ -139,7 +139,9 @@ impl Hazards {
             }
             let host = host_of(record.names.text(acquire.call.process));
             let mut cut = first_touch(host, grants.lifetime(record, grant));
-            cut = cut.min(unknown.cut(grant, host, &late, &excuses));
+            if acquire.granted() {
+                cut = cut.min(unknown.cut(grant, host, &late, &excuses));
+            }
             if acquire.granted() && grants.was_outlived(grant) {
                 cut = cut.min(self.cut_of_late(record, grants, grant, &late, &excuses, perhaps));
             }
