@@ -34,6 +34,8 @@ pub(crate) enum Flaw {
     NotGranted,
     /// What is done to a lock names another lock than its grant does.
     OtherLock,
+    /// A document is read or written under grants of two locks.
+    TwoLocks,
     /// A write carries another token than its grant, or none where the storage goes by it.
     OtherToken,
     /// A grant has no token where others of its lock have.
@@ -217,7 +219,7 @@ fn unread_log(assumed: &Assumed<'_>) -> Option<String> {
     ))
 }
 
-/// A lock that was asked for and for which no two clients competed: nothing was contended then, and so nothing was shown.
+/// Whether no two clients competed for the lock: nothing was contended then, and so nothing was shown.
 fn uncontended(assumed: &Assumed<'_>) -> Option<String> {
     if assumed.plan.lock.is_empty() {
         return None;
@@ -250,16 +252,10 @@ fn uncontended(assumed: &Assumed<'_>) -> Option<String> {
         held.filter(|hold| hold.lock == acquire.lock && hold.end > acquire.call.invoked)
             .any(|hold| host_of(record.names.text(hold.process)) != client(acquire))
     };
-    let mut contended = vec![false; record.locks.len()];
-    for acquire in asked {
-        let lock = acquire.lock as usize;
-        contended[lock] = contended[lock] || competes(acquire);
-    }
-    let uncontended = contended.iter().position(|contended| !contended)?;
-    Some(format!(
-        "no client asked for {} while another held it: nothing was contended",
-        sentences::lock(record, uncontended as u32)
-    ))
+    let mut asked = asked;
+    (!asked.any(competes)).then(|| {
+        "no client asked for the lock while another held it: nothing was contended".to_owned()
+    })
 }
 
 /// So many holds before the end of a wait are looked at for one of another client.

@@ -22,6 +22,7 @@ pub(crate) fn note(
     states_condition: bool,
     flaws: &mut Flaws,
 ) {
+    note_two_locks(record, flaws);
     note_untold(record, flaws);
     note_short_work(record, plan, flaws);
     note_tokens(record, plan.write_condition.as_deref(), flaws);
@@ -30,6 +31,39 @@ pub(crate) fn note(
     }
     note_endless(record, flaws);
     note_unread(record, storage, flaws);
+}
+
+/// Notes what is read or written under a grant of another lock than that document was before: one lock keeps it.
+fn note_two_locks(record: &Record, flaws: &mut Flaws) {
+    let mut keeps = vec![NONE; record.documents.len()];
+    let reads = record
+        .reads
+        .iter()
+        .map(|read| (read.call, read.document, read.grant));
+    let writes = record
+        .writes
+        .iter()
+        .map(|write| (write.call, write.document, write.grant));
+    for (call, document, grant) in reads.chain(writes) {
+        let of_grant = record.acquire(grant).map_or(NONE, |acquire| acquire.lock);
+        if of_grant == NONE {
+            continue;
+        }
+        let kept_by = &mut keeps[document as usize];
+        if *kept_by != NONE && *kept_by != of_grant {
+            flaws.note(Flaw::TwoLocks, || {
+                format!(
+                    "{}'s op {} is about {} under a grant of {}, and others are under grants of {}",
+                    record.names.text(call.process),
+                    call.op,
+                    sentences::document(record, document),
+                    sentences::lock(record, of_grant),
+                    sentences::lock(record, *kept_by),
+                )
+            });
+        }
+        *kept_by = of_grant;
+    }
 }
 
 /// Notes writes whose token is not that of their grant, and grants without a token where others have one.

@@ -235,7 +235,7 @@ fn two_clients_compete_for_a_lock_that_is_planned() {
     let in_turn = with("").with_a_lock();
     assert_eq!(
         failures(&in_turn),
-        ["no client asked for lock `l` while another held it: nothing was contended"]
+        ["no client asked for the lock while another held it: nothing was contended"]
     );
     let busy = "43 c1 acquire#6\n44 c1 acquire#6 fail error=busy";
     assert_eq!(with(busy).with_a_lock().verdict().outcome, Answer::Holds);

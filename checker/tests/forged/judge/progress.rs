@@ -65,8 +65,7 @@ pub fn bound(facts: &Facts) -> u64 {
     number(facts.history.plan(), "progress_bound_ms").unwrap_or(0) * 1_000_000
 }
 
-/// The locks that were asked for.
-pub fn locks<'a>(facts: &Facts<'a>) -> Vec<&'a str> {
+fn locks<'a>(facts: &Facts<'a>) -> Vec<&'a str> {
     let mut locks: Vec<&str> = facts.ops.with("acquire").map(lock_of).collect();
     locks.sort_unstable();
     locks.dedup();

@@ -41,6 +41,7 @@ pub(super) fn check(facts: &Facts, failures: &mut Failures) {
     {
         tells_what_it_read_or_wrote(op, failures);
     }
+    one_lock_keeps_a_document(facts, failures);
     all_say_their_base_or_none(facts, failures);
     for remark in remarks_of_grants(facts.history) {
         failures.unless(is_of_a_grant(facts, remark), || {
@@ -147,6 +148,23 @@ fn tells_what_it_read_or_wrote(op: &Op, failures: &mut Failures) {
         false => !op.ok() || op.answer("value").is_string(),
     };
     failures.unless(tells, || format!("{} tells no value", op.id));
+}
+
+/// What is read or written of a document is under grants of one lock.
+fn one_lock_keeps_a_document(facts: &Facts, failures: &mut Failures) {
+    let is_about = |op: &&Op| op.is("read") || op.is("write");
+    let lock_of = |op: &Op| own_acquire(&facts.ops, op).and_then(|own| own.text("lock"));
+    for one in facts.ops.all.iter().filter(is_about) {
+        for other in facts.ops.all.iter().filter(is_about) {
+            let fits = document(one) != document(other)
+                || lock_of(one)
+                    .zip(lock_of(other))
+                    .is_none_or(|(one, other)| one == other);
+            failures.unless(fits, || {
+                format!("{} and {} are under grants of two locks", one.id, other.id)
+            });
+        }
+    }
 }
 
 fn all_say_their_base_or_none(facts: &Facts, failures: &mut Failures) {

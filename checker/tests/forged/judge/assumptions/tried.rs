@@ -8,7 +8,6 @@ use super::super::faults::{
 };
 use super::super::history::{History, has_lock, host_of, number, text};
 use super::super::operations::Op;
-use super::super::progress::locks;
 use super::super::shown::{evidence_shows_it, is_as_planned, was_due};
 use super::super::spans::span;
 use super::{Failures, struck};
@@ -132,24 +131,18 @@ fn fits_its_injection(history: &History, heal: &Value, inject: &Op) -> bool {
         && (heal["on"].is_null() || hosts(heal) == hosts(inject.done.unwrap_or(inject.invoke)))
 }
 
-/// Whether an acquire of one client was in flight while another had a certain hold, and both were granted the lock: of each
-/// lock that was asked for.
+/// Whether an acquire of one client was in flight while another had a certain hold, and both were granted the lock.
 fn competed(facts: &Facts) -> bool {
-    let locks = locks(facts);
-    !has_lock(facts.history)
-        || !locks.is_empty() && locks.into_iter().all(|lock| competed_for(facts, lock))
-}
-
-fn competed_for(facts: &Facts, lock: &str) -> bool {
+    if !has_lock(facts.history) {
+        return true;
+    }
     // Whoever was turned away for another reason may not have reached the service.
     let is_refused = |wish: &Op| wish.failed() && wish.answer("error") != "busy";
-    let of_lock = || facts.grants.iter().filter(|grant| grant.lock == lock);
-    let mut wishes = facts
-        .ops
-        .with("acquire")
-        .filter(|wish| wish.text("lock").unwrap_or_default() == lock && !is_refused(wish));
+    let mut wishes = facts.ops.with("acquire").filter(|wish| !is_refused(wish));
     wishes.any(|wish| {
+        let lock = wish.text("lock").unwrap_or_default();
         let host = host_of(wish.process);
+        let of_lock = || facts.grants.iter().filter(move |grant| grant.lock == lock);
         let is_granted = of_lock().any(|grant| host_of(grant.acquire.process) == host);
         let in_flight = span(wish.start, wish.end.unwrap_or(facts.end));
         is_granted
