@@ -253,9 +253,32 @@ fn uncontended(assumed: &Assumed<'_>) -> Option<String> {
             .any(|hold| host_of(record.names.text(hold.process)) != client(acquire))
     };
     let mut asked = asked;
-    (!asked.any(competes)).then(|| {
-        "no client asked for the lock while another held it: nothing was contended".to_owned()
+    if !asked.any(competes) {
+        return Some(
+            "no client asked for the lock while another held it: nothing was contended".to_owned(),
+        );
+    }
+    asked_for_by_one(record).map(|lock| {
+        let lock = sentences::lock(record, lock);
+        format!("only one client asked for {lock}: nothing was contended")
     })
+}
+
+/// A lock for which no two clients asked, if there is one: who says that a grant is of another lock would hide it there.
+fn asked_for_by_one(record: &Record) -> Option<u32> {
+    let mut first_asked = vec![None; record.locks.len()];
+    let mut by_two = vec![false; record.locks.len()];
+    for acquire in record
+        .acquires
+        .iter()
+        .filter(|acquire| acquire.lock != NONE)
+    {
+        let host = host_of(record.names.text(acquire.call.process));
+        let lock = acquire.lock as usize;
+        by_two[lock] |= *first_asked[lock].get_or_insert(host) != host;
+    }
+    let alone = by_two.iter().position(|by_two| !by_two);
+    alone.map(|lock| lock as u32)
 }
 
 /// So many holds before the end of a wait are looked at for one of another client.

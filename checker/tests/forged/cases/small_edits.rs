@@ -39,8 +39,13 @@ fn one_lock_keeps_a_document() {
         )
     };
     assert_eq!(double(170, writes).says("mutual-exclusion").1, "broken");
-    assert_eq!(renamed(writes).outcome("mutual-exclusion"), "unknown");
-    assert_eq!(renamed("").outcome("mutual-exclusion"), "holds");
+    let of_both = "260 c1 30 invoke acquire lock=K ttl_ms=100
+        261 c1 30 fail acquire error=busy";
+    let both = format!("{writes}\n{of_both}");
+    assert_eq!(renamed(&both).outcome("mutual-exclusion"), "unknown");
+    // Nobody else asks for that lock.
+    assert_eq!(renamed("").outcome("mutual-exclusion"), "unknown");
+    assert_eq!(renamed(of_both).outcome("mutual-exclusion"), "holds");
 }
 
 #[test]

@@ -283,7 +283,9 @@ pub const MOMENTS: &[Case] = cases! {
     "10 c1 acquire#1
      12 c1 acquire#1 ok validity=100
      110 c1 acquire#2
-     112 c1 acquire#2 ok validity=200"
+     112 c1 acquire#2 ok validity=200
+     150 c2 acquire#3
+     151 c2 acquire#3 fail error=busy"
 
     "a client's own second grant, and an extension of the first" Violated
     "10 c1 acquire#1

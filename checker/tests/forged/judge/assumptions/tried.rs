@@ -38,6 +38,16 @@ pub(super) fn check(facts: &Facts, failures: &mut Failures) {
     every_fault_once(facts, failures);
     in_the_plans_order(facts, failures);
     failures.unless(competed(facts), || "no two clients competed".to_owned());
+    for wish in facts.ops.with("acquire") {
+        let is_another = |other: &Op| {
+            other.text("lock") == wish.text("lock")
+                && host_of(other.process) != host_of(wish.process)
+        };
+        let wanted_by_two = facts.ops.with("acquire").any(is_another);
+        failures.unless(wanted_by_two || !has_lock(facts.history), || {
+            format!("only one client asked for the lock of {}", wish.id)
+        });
+    }
 }
 
 fn every_fault_once(facts: &Facts, failures: &mut Failures) {
