@@ -57,7 +57,7 @@ pub enum Function {
     /// Always `ok`, by [`STORAGE`](crate::STORAGE): one row of that log. `op` is the write's; `document`, `version`, `value`, `token`.
     Accepted,
     /// Always `info`: a process ended, a client or, under its host's name, a server; `error` says how
-    /// (`exit 0`, `signal 9`), with `, as asked` where the run ended it so, and `, unasked` where it ended well for another.
+    /// (`exit 0`, `signal 9`), with `, as asked` where the run killed a client at its end, and `, unasked` where it ended well for another.
     Exit,
     /// Always `info`: a client or, under its host's name, a server stood still for the `stalled_ns` before this event, and a
     /// heartbeat came late; or, `on` the storage, that kept a client waiting for an answer. A planned fault may be why.
