@@ -25,6 +25,7 @@ pub(super) fn beliefs(record: &Record) -> Vec<Interval> {
                 first: call.invoked,
                 last: until,
             });
+            acts.first = acts.first.min(call.invoked);
             acts.last = acts.last.max(until);
         } else if let Some(lock) = only_lock {
             beliefs.push(Interval {

@@ -98,5 +98,19 @@ mod tests {
              30 c2 work#4 ok",
         )
         .witness(NAME);
+        // Its write comes before its work, and is what overlaps.
+        timeline(
+            "10 c2 acquire#2
+             11 c2 acquire#2 fail
+             12 c1 acquire#1
+             14 c1 acquire#1 ok validity=310
+             13 c2 write#5 grant=2 value=a
+             15 c2 write#5 ok version=1
+             16 c1 release#6 grant=1
+             17 c1 release#6 ok
+             20 c2 work#4 grant=2
+             30 c2 work#4 ok",
+        )
+        .witness(NAME);
     }
 }
