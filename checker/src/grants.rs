@@ -57,7 +57,7 @@ pub(crate) struct Grants {
     pub(crate) valid_until: Vec<u64>,
     /// See [`certain::Holds::overdue`].
     overdue: Vec<(u32, u64, u64)>,
-    /// By acquire: until when a lease lives at least, whatever validity was told.
+    /// By acquire: the end of its lease at the earliest, whatever validity was told.
     lives_until: Vec<u64>,
     /// By acquire: until when its client acted as the holder.
     pub(crate) believed_until: Vec<u64>,

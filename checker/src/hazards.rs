@@ -191,21 +191,7 @@ impl Hazards {
         let acquire = &record.acquires[grant as usize];
         let mut about = waits.as_work(acquire, grant, lifetime, self.plan);
         for window in late.meeting(host, lifetime.0, lifetime.1) {
-            let (start, end) = (window.from.max(lifetime.0), window.until.min(lifetime.1));
-            let held = |began, (start, end)| HeldUp {
-                hazard: window.hazard,
-                is_shown: window.is_shown,
-                began,
-                start,
-                end,
-            };
-            match window.hazard {
-                Hazard::WriteHeld => {
-                    let waited = waits.within(grant, start, end);
-                    about.extend(waited.map(|wait| held(wait.0, wait)));
-                }
-                _ => about.push(held(window.from, (start, end))),
-            }
+            about.extend(held_up_by(window, waits, grant, lifetime));
         }
         let valid_until = grants.relied_on_until(grant);
         // How much of the overrun is left unexplained, and how much these explain; nothing, if there are none.
@@ -240,6 +226,25 @@ impl Excuse {
             Promise::Unspecified => self == Excuse::LimitOrUnspecified,
             Promise::Promised => false,
         }
+    }
+}
+
+/// How long a hazard held up the client of a grant: only who reads or writes waits for the storage.
+fn held_up_by(window: &Window, waits: &Waits, grant: u32, lifetime: (u64, u64)) -> Vec<HeldUp> {
+    let (start, end) = (window.from.max(lifetime.0), window.until.min(lifetime.1));
+    let held = |began, (start, end)| HeldUp {
+        hazard: window.hazard,
+        is_shown: window.is_shown,
+        began,
+        start,
+        end,
+    };
+    match window.hazard {
+        Hazard::WriteHeld => {
+            let waited = waits.within(grant, start, end);
+            waited.map(|wait| held(wait.0, wait)).collect()
+        }
+        _ => vec![held(window.from, (start, end))],
     }
 }
 

@@ -282,7 +282,7 @@ pub(crate) struct Process {
     pub(crate) waits: Vec<Stall>,
     /// When it ended, in order; a name that is used again ends again.
     pub(crate) exits: Vec<u64>,
-    /// The first of them that was no end of its own.
+    /// The first exit other than `exit 0`: the process was killed then, or failed.
     pub(crate) killed: Option<u64>,
     /// The first of them that the run did not ask for, as far as that tells: when, and how.
     pub(crate) odd_exit: Option<(u64, String)>,

@@ -1,4 +1,4 @@
-//! Answers that came sooner than packets can that a fault holds up.
+//! Answers that contradict a delay of packets: they came sooner than delayed packets can.
 
 use std::collections::HashMap;
 

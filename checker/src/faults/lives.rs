@@ -91,8 +91,8 @@ impl Faults {
         self.links.hosts.get(host).map(|here| &here.starts)
     }
 
-    /// Whether a process is a client of the plan, in its first life or in one that a fault or a healing had been asked to start
-    /// by its first event, at `began`.
+    /// Whether a process is a client of the plan, in its first life or in a later one that something had started: a fault or a
+    /// healing was asked to start it before its first event, which came at `began`.
     pub(crate) fn knows_process(&self, name: &str, began: u64) -> bool {
         let host = host_of(name);
         self.knows(host)

@@ -10,8 +10,8 @@ pub(super) struct Holds {
     pub(super) over_on_arrival: Vec<OverOnArrival>,
     /// By acquire.
     pub(super) valid_until: Vec<u64>,
-    /// The times in which grants had outlived their validity, as an extension proves that was asked for then: grant, from,
-    /// until, by grant.
+    /// Overdue times, as (grant, from, until) and ordered by grant: the validity was over, and an extension that was asked
+    /// for later succeeded all the same, so that the lease was still there.
     pub(super) overdue: Vec<(u32, u64, u64)>,
     /// By acquire: until when the plan's lease lives at least, whatever validity was told.
     pub(super) lives_until: Vec<u64>,
@@ -113,7 +113,8 @@ impl Holds {
     }
 }
 
-/// Until when a lease lives at least: four fifths of what was asked for from then on, and as long as it was renewed for.
+/// The end of a lease at the earliest: four fifths of the TTL that was asked for, counted from the request, or the latest
+/// renewal if that is later. A record that tells a shorter validity must not make its client look late.
 fn lives_until(acquire: &Acquire, extends: &[&Extend], ttl_ns: u64) -> u64 {
     let least = |asked: u64, ttl_ns: u64| asked.saturating_add(ttl_ns / 5 * 4);
     let mut until = least(acquire.call.invoked, ttl_ns);

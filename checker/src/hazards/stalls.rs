@@ -8,8 +8,8 @@ use crate::contract::hazards_of;
 use crate::faults::Faults;
 use crate::operations::{HostStall, Process, Record, Stall};
 
-/// The stalls of clients, and the times in which the storage kept them waiting. What is told of one that the plan does not
-/// have, or that goes on after its death, is not shown.
+/// The stalls of clients, and the times in which the storage kept them waiting. A stall is not shown if its client is not in
+/// the plan, or has events after its death.
 pub(super) fn of_clients(record: &Record, faults: &Faults) -> Vec<Window> {
     let mut windows = Vec::new();
     for (number, process) in record.processes.iter().enumerate() {

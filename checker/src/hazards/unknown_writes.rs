@@ -6,7 +6,7 @@ use histories::Hazard;
 use super::Window;
 use super::on_hosts::OnHosts;
 use crate::names::NONE;
-use crate::operations::Record;
+use crate::operations::{NEVER, Record};
 use crate::properties::IS_ABOUT_LANDING;
 
 /// Those under grants, by grant: from their invocation to their completion.
@@ -47,6 +47,6 @@ impl UnknownWrites {
             let held = held.filter(|window| excuses(window.hazard, window.is_shown));
             held.map(|window| window.from).chain(perhaps)
         });
-        cuts.min().unwrap_or(u64::MAX)
+        cuts.min().unwrap_or(NEVER)
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Waits {
     for_storage: Vec<(u32, u64, u64)>,
     /// The grants under which they acted on after their release.
     acted_on: HashSet<u32>,
-    /// Whether nothing contradicts that their work was as long as the plan makes it.
+    /// Work lasted as long as planned, as far as the record tells: no client wrote earlier than that.
     work_is_as_planned: bool,
 }
 

@@ -70,7 +70,7 @@ impl Crashes {
         self.first().is_none()
     }
 
-    /// When the first of them was done.
+    /// When the first crash had completed.
     pub(crate) fn first_done(&self) -> Option<u64> {
         self.on_host.completed_min.get(self.first).copied()
     }

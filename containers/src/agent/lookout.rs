@@ -1,5 +1,5 @@
-//! The lookout: a thread that sees what no system call tells. The host stood still; or somebody else laid hands on one of its
-//! processes: stopped it, let it go on where this agent had stopped it, or did what it says itself in its output.
+//! The lookout: a thread that sees what no system call tells. The host stood still; or somebody else stopped one of its
+//! processes, or let one go on that this agent had stopped; or a process gave the alarm in its output.
 
 use std::io;
 use std::sync::Arc;

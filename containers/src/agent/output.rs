@@ -58,7 +58,7 @@ impl Logs {
         Ok(())
     }
 
-    /// The line by which a process of this name has given the alarm.
+    /// The alarm of the processes of this name: the first line in which they said that somebody else laid hands on them.
     pub fn alarm(&self, process: &str) -> Option<String> {
         let log = Arc::clone(lock(&self.state).logs.get(process)?);
         let sink = lock(&log.sink);

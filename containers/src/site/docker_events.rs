@@ -92,8 +92,8 @@ pub(super) async fn look(ground: &Ground, hosts: &[Host], ends: &Ends) -> Result
     Ok(())
 }
 
-/// What was done to a container, if Docker still shows it: it is paused, or off its network. A container that does not run
-/// is in no network anyway, so that nothing follows from that.
+/// What was done to a container, if Docker still shows it: it is paused, or off its network. Only one that runs counts as cut
+/// off: Docker takes a container off its networks when it ends.
 pub(super) fn found_touched(
     found: &ContainerInspectResponse,
     network: &str,

@@ -254,7 +254,7 @@ pub fn does_what_he_cannot(facts: &Facts, strike: &Strike) -> Vec<String> {
     said
 }
 
-/// Whoever's packets are held has no answer in less than half of that time.
+/// Answers that contradict a delay of packets: they came in less than half of the time by which each packet is delayed.
 fn comes_too_soon(facts: &Facts, strike: &Strike, time: Span) -> Vec<String> {
     let mut said = Vec::new();
     let delays = |does: &&Value| text(does, "effect") == Some("delays-packets");
