@@ -304,45 +304,22 @@ fn what_is_no_regular_file_is_refused_at_once() {
     link(Path::new("/dev/zero"), "zero.toml");
     fs::write(place("large.toml"), vec![b'#'; (1 << 20) + 1]).unwrap();
 
-    let path = |name: &str| place(name).to_string_lossy().into_owned();
-    for (arguments, status, reason) in [
+    for (verb, name, status, reason) in [
         (
-            vec!["run".to_owned(), path("mine.toml")],
+            "run",
+            "mine.toml",
             64,
             "it is a named pipe, not a regular file",
         ),
-        (
-            vec!["run".to_owned(), path("zero.toml")],
-            64,
-            "it is a device, not a regular file",
-        ),
-        (
-            vec!["run".to_owned(), path("large.toml")],
-            64,
-            "it is longer than 1048576 bytes",
-        ),
-        (
-            vec!["check".to_owned(), path("history.jsonl")],
-            64,
-            "is no regular file",
-        ),
-        (
-            vec!["replay".to_owned(), path("history.jsonl")],
-            64,
-            "is no regular file",
-        ),
-        (
-            vec!["check".to_owned(), path("loop.jsonl")],
-            65,
-            "loop.jsonl",
-        ),
-        (
-            vec!["export".to_owned(), path("c1.log")],
-            64,
-            "is no regular file",
-        ),
+        ("run", "zero.toml", 64, "it is a device, not a regular file"),
+        ("run", "large.toml", 64, "it is longer than 1048576 bytes"),
+        ("check", "history.jsonl", 64, "is no regular file"),
+        ("replay", "history.jsonl", 64, "is no regular file"),
+        ("check", "loop.jsonl", 65, "loop.jsonl"),
+        ("export", "c1.log", 64, "is no regular file"),
     ] {
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let path = place(name);
+        let arguments = [verb, path.to_str().unwrap()];
         let output = fencepost(&arguments);
         let (_, error) = said(&output);
         assert_eq!(output.status.code(), Some(status), "{arguments:?}: {error}");
@@ -367,24 +344,15 @@ fn an_error_quotes_no_more_than_a_person_reads() {
     let folder = tempfile::tempdir().unwrap();
     let place = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
     let (digits, letters) = ("9".repeat(100_000), "x".repeat(100_000));
-    let scenario = |line: &str| format!("summary = \"s\"\n{line}\n");
-    fs::write(place("number.toml"), scenario(&format!("ttl = {digits}"))).unwrap();
-    fs::write(
-        place("length.toml"),
-        scenario(&format!("ttl = \"{digits}ms\"")),
-    )
-    .unwrap();
-    fs::write(
-        place("name.toml"),
-        scenario(&format!("controls = [\"{letters}\"]")),
-    )
-    .unwrap();
-    fs::write(place("key.toml"), scenario(&format!("{letters} = 1"))).unwrap();
-    fs::write(
-        place("fault.toml"),
-        scenario(&format!("[[fault]]\nfault = \"{letters}\"")),
-    )
-    .unwrap();
+    for (name, line) in [
+        ("number.toml", format!("ttl = {digits}")),
+        ("length.toml", format!("ttl = \"{digits}ms\"")),
+        ("name.toml", format!("controls = [\"{letters}\"]")),
+        ("key.toml", format!("{letters} = 1")),
+        ("fault.toml", format!("[[fault]]\nfault = \"{letters}\"")),
+    ] {
+        fs::write(place(name), format!("summary = \"s\"\n{line}\n")).unwrap();
+    }
     let (header, mut lines) = saved();
     lines[0] = lines[0].replace("\"type\":\"invoke\"", &format!("\"type\":\"{letters}\""));
     write(&folder.path().join("type.jsonl"), &header, &lines);
@@ -407,11 +375,8 @@ fn an_error_quotes_no_more_than_a_person_reads() {
         "value.edn",
         "number.jsonl",
     ] {
-        let verb = if name.ends_with(".toml") {
-            "run"
-        } else {
-            "check"
-        };
+        let is_scenario = name.ends_with(".toml");
+        let verb = if is_scenario { "run" } else { "check" };
         let output = fencepost(&[verb, &place(name)]);
         let (_, error) = said(&output);
         assert!(

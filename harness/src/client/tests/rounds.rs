@@ -213,18 +213,17 @@ fn a_client_that_is_asked_to_end_does_not_rest() {
 
 #[test]
 fn whatever_the_lock_is_asked_is_written_down_with_its_answer() {
+    let refused = || Answer::Refused {
+        error: "no connection".to_owned(),
+    };
     let answers = vec![
         Answer::granted(Some(7), TTL),
         Answer::granted(Some(7), 2 * TTL),
         Answer::lost("over"),
         Answer::held(Some(7)),
         Answer::lost("over"),
-        Answer::Refused {
-            error: "no connection".to_owned(),
-        },
-        Answer::Refused {
-            error: "no connection".to_owned(),
-        },
+        refused(),
+        refused(),
         Answer::nothing_held(),
     ];
     let mut bench = Bench::new(Setting {
@@ -243,12 +242,7 @@ fn whatever_the_lock_is_asked_is_written_down_with_its_answer() {
         grant
     });
     let course = bench.course();
-    let completed: Vec<&str> = course[2..]
-        .iter()
-        .skip(1)
-        .step_by(2)
-        .map(String::as_str)
-        .collect();
+    let completed: Vec<&String> = course[3..].iter().step_by(2).collect();
     assert_eq!(
         completed,
         [
